@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+# How ferry's own targets are compiled. Nothing here leaks to users of the installed package.
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+
+# Warnings, sanitizers and checks of ferry's own code.
+add_library(ferry_build INTERFACE)
+target_compile_features(ferry_build INTERFACE cxx_std_20)
+target_compile_options(ferry_build INTERFACE -Wall -Wextra -Wpedantic -Wshadow
+                       $<$<BOOL:${FERRY_WERROR}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 sees overflows and uninitialised reads in inlined library code that are not there.
+  target_compile_options(ferry_build INTERFACE -Wno-stringop-overflow -Wno-maybe-uninitialized
+                         -Wno-array-bounds -Wno-restrict)
+endif()
+target_compile_definitions(ferry_build INTERFACE $<$<BOOL:${FERRY_CHECKED}>:FERRY_CHECKED>)
+if(FERRY_SANITIZE)
+  target_compile_options(ferry_build INTERFACE -fsanitize=${FERRY_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(ferry_build INTERFACE -fsanitize=${FERRY_SANITIZE})
+endif()
+
+# ferry_sources(TARGET FILE...): private sources, relative to the calling directory.
+function(ferry_sources target)
+  target_sources(${target} PRIVATE ${ARGN})
+endfunction()
+
+# ferry_public_headers(FILE...): headers below include/, relative to it; installed, and each checked
+# to compile alone by the target all_verify_interface_header_sets.
+function(ferry_public_headers)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/include/)
+  target_sources(ferry_headers INTERFACE FILE_SET HEADERS
+                 BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES ${ARGN})
+endfunction()

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// A view of rows in memory that somebody else owns.
+#pragma once
+
+#include <ferry/base/types.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ferry {
+
+/// Rows of T at a fixed stride.
+/// Units  rows and columns in elements, `row_stride` in elements
+template <class T>
+struct matrix {
+  T* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t row_stride = 0;
+
+  FERRY_FN constexpr T* operator[](std::int64_t row) const { return data + row * row_stride; }
+};
+
+/// Dense rows: the stride is the number of columns.
+template <class T>
+FERRY_FN constexpr matrix<T> dense(T* data, std::int64_t rows, std::int64_t columns) {
+  return {data, rows, columns, columns};
+}
+
+/// Rows whose element type is known only at run time.
+/// Units  `row_stride_bytes` in bytes; 0 means dense
+template <class Byte>
+struct any_matrix {
+  Byte* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  dtype type = dtype::f32;
+  std::int64_t row_stride_bytes = 0;
+
+  FERRY_FN constexpr std::int64_t stride_bytes() const {
+    return row_stride_bytes ? row_stride_bytes
+                            : columns * static_cast<std::int64_t>(bytes_of(type));
+  }
+  FERRY_FN constexpr Byte* operator[](std::int64_t row) const {
+    return data + row * stride_bytes();
+  }
+};
+using tensor = any_matrix<std::byte>;
+using const_tensor = any_matrix<std::byte const>;
+
+}  // namespace ferry

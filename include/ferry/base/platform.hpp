@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// The one place that knows compilers. Everything else in ferry is plain C++20.
+#pragma once
+
+#if defined(__CUDACC__) || defined(__HIP__)
+#define FERRY_HOST_DEVICE __host__ __device__
+#define FERRY_FN __host__ __device__ inline __attribute__((always_inline))
+#else
+#define FERRY_HOST_DEVICE
+#define FERRY_FN inline __attribute__((always_inline))
+#endif
+
+/// Code that runs only when something went wrong stays out of the hot path's cache lines.
+#define FERRY_COLD __attribute__((noinline, cold))
+
+#if defined(__SANITIZE_THREAD__)
+#define FERRY_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define FERRY_THREAD_SANITIZER 1
+#endif
+#endif
+#ifndef FERRY_THREAD_SANITIZER
+#define FERRY_THREAD_SANITIZER 0
+#endif
+
+/// A broken precondition is a bug of the caller inside ferry, never an answer to input.
+/// On in debug and sanitizer builds, nothing otherwise.
+#if defined(FERRY_CHECKED)
+#define FERRY_EXPECTS(condition, what) \
+  ((condition) ? void() : ::ferry::broken_precondition(#condition, what, __FILE__, __LINE__))
+#else
+#define FERRY_EXPECTS(condition, what) void()
+#endif
+
+/// `FERRY_TRY(auto x, f())`: x is the value of the result f(), or the caller returns f()'s error.
+#define FERRY_TRY(declaration, ...) \
+  FERRY_TRY_NAMED(FERRY_JOIN(ferry_result_, __LINE__), declaration, (__VA_ARGS__))
+#define FERRY_TRY_NAMED(name, declaration, expression) \
+  auto name = expression;                              \
+  if (!name) return ::std::move(name).error();         \
+  declaration = *::std::move(name)
+/// `FERRY_CHECK(f())`: the caller returns f()'s error, if there is one.
+#define FERRY_CHECK(...)                                    \
+  do {                                                      \
+    if (auto ferry_result_ = (__VA_ARGS__); !ferry_result_) \
+      return ::std::move(ferry_result_).error();            \
+  } while (false)
+#define FERRY_JOIN(a, b) FERRY_JOIN_(a, b)
+#define FERRY_JOIN_(a, b) a##b
+
+namespace ferry {
+
+/// Prints the broken precondition and ends the process (host only).
+[[noreturn]] void broken_precondition(char const* condition, char const* what, char const* file,
+                                      int line);
+
+}  // namespace ferry

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// The exchange: dispatch carries tokens to the ranks of their experts, combine brings results
+/// home.
+#pragma once
+
+#include <ferry/base/matrix.hpp>
+#include <ferry/base/result.hpp>
+#include <ferry/exec/queue.hpp>
+#include <ferry/group.hpp>
+#include <ferry/options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace ferry {
+
+/// Expert ids, int32 or int64, [tokens, topk]. -1 means no expert.
+struct choice_matrix {
+  choice_matrix() = default;
+  choice_matrix(matrix<std::int32_t const> m)
+      : data(m.data),
+        rows(m.rows),
+        columns(m.columns),
+        row_stride(m.row_stride),
+        type(id_type::int32) {}
+  choice_matrix(matrix<std::int64_t const> m)
+      : data(m.data),
+        rows(m.rows),
+        columns(m.columns),
+        row_stride(m.row_stride),
+        type(id_type::int64) {}
+  choice_matrix(matrix<std::int32_t> m)
+      : choice_matrix(matrix<std::int32_t const>{m.data, m.rows, m.columns, m.row_stride}) {}
+  choice_matrix(matrix<std::int64_t> m)
+      : choice_matrix(matrix<std::int64_t const>{m.data, m.rows, m.columns, m.row_stride}) {}
+
+  void const* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t row_stride = 0;
+  id_type type = id_type::int32;
+};
+
+/// What a rank brings to a step.
+struct dispatch_input {
+  const_tensor tokens;                       ///< [T, hidden], or [T, opaque_row_bytes] of bytes
+  choice_matrix choices;                     ///< [T, topk]
+  matrix<float const> weights = {};          ///< [T, topk]; no data means all ones
+  matrix<std::byte const> scales = {};       ///< opaque rows only: [T, opaque_scale_bytes]
+  std::int32_t const* num_tokens = nullptr;  ///< device memory, T <= tokens.rows; null: tokens.rows
+};
+
+/// What the local experts have to work on.
+/// Order    positions run by (local expert, source rank, token); a token that chose an expert twice
+///          stands there twice
+/// Lifetime all of it borrows the microbatch's memory until its combine_send or release
+struct received {
+  /// grouped, padded: the rows at their positions. in_place: the whole inbox.
+  tensor rows;
+  /// One row of scales for each row; empty (no data) when the wire has none.
+  matrix<std::byte> scales;
+  /// in_place only: position -> row of `rows`.
+  std::int32_t const* index = nullptr;
+  int num_local_experts = 0;
+  int first_expert = 0;                  ///< global id of local expert 0
+  std::int32_t const* starts = nullptr;  ///< [local experts], first position of each
+  std::int32_t const* counts = nullptr;  ///< [local experts], rows of each
+  std::int32_t const* end = nullptr;     ///< one past the last position used
+  std::int64_t capacity = 0;             ///< positions that exist
+};
+
+/// One step's numbers of traffic and of input that was not used, since the exchange was made.
+struct exchange_counters {
+  std::uint64_t steps = 0;
+  std::uint64_t dispatch_bytes = 0;       ///< rows, scales and routes sent to other ranks
+  std::uint64_t dispatch_self_bytes = 0;  ///< the same, to oneself
+  std::uint64_t combine_bytes = 0;
+  std::uint64_t combine_self_bytes = 0;
+  std::uint64_t ids_out_of_range = 0;  ///< choices that were neither -1 nor an expert
+  std::uint64_t rows_received = 0;     ///< (token, local expert) pairs
+};
+
+class exchange;
+
+/// An independent slot of an exchange: one step at a time, in the order dispatch_send,
+/// dispatch_receive, then combine_send, combine_receive or release. Slots may interleave, in the
+/// same order on all ranks (R8). One thread at a time per slot.
+/// Errors   every call: invalid_state out of order (nothing changed, may be repeated);
+///          unreachable, timeout naming the rank to blame, after which the group is broken
+class microbatch {
+ public:
+  /// Sends every token to the ranks that own its chosen experts, each rank once.
+  /// Collective: every rank of the group, same order, also with 0 tokens.
+  /// Shapes   see dispatch_input; T <= options.max_tokens
+  /// Units    strides in elements, `row_stride_bytes` in bytes
+  /// Order    reads its input until the call has run on the queue; when a step takes rounds
+  ///          (options.round_tokens < max_tokens) `tokens` and `scales` until dispatch_receive has
+  /// Lifetime keeps its own copy of choices and weights for the gather
+  /// Errors   invalid_argument a shape, type, stride or T > max_tokens
+  result<void> dispatch_send(queue& q, dispatch_input const& input);
+
+  /// Waits for every rank's tokens and lays them before the local experts.
+  /// Errors   capacity an expert received more rows than the layout holds: none was written past
+  ///          the end, the rest is in `last_received()`, the step goes on and must be ended
+  result<received> dispatch_receive(queue& q);
+  result<received> dispatch(queue& q, dispatch_input const& input);
+  received const& last_received() const;
+
+  /// Sends the experts' results home, weighted and summed (per_rank) or row by row (per_choice).
+  /// Shapes   expert_rows [positions, hidden] at the positions of `received`, for all layouts
+  result<void> combine_send(queue& q, const_tensor expert_rows);
+
+  /// Sums the results of each own token into `output`.
+  /// Shapes   output [T, hidden]; `added` [T, hidden] of the output's type, or no data: a row that
+  /// is
+  ///          added last (residual, shared expert). `added` may be `output` itself
+  /// Order    tokens without any expert get `added`, or zeros
+  result<void> combine_receive(queue& q, tensor output, const_tensor added = {});
+  result<void> combine(queue& q, const_tensor expert_rows, tensor output, const_tensor added = {});
+
+  /// Ends a step whose results nobody wants. Collective, in place of combine.
+  result<void> release(queue& q);
+
+ private:
+  friend class exchange;
+  struct state;
+  explicit microbatch(std::unique_ptr<state> s);
+
+ public:
+  microbatch(microbatch&&) noexcept;
+  ~microbatch();
+
+ private:
+  std::unique_ptr<state> state_;
+};
+
+/// Everything that steps of one shape need: windows, slots, and the kernels for this device.
+/// Lifetime keeps its group alive; destroy it on every rank before the group is left
+class exchange {
+ public:
+  ferry::microbatch& microbatch(int index);
+  int num_microbatches() const;
+  exchange_options const& options() const;
+  group const& ranks() const;
+  int first_expert(int rank) const;  ///< of rank; first_expert(size) is num_experts
+  exchange_counters counters() const;
+
+  exchange(exchange&&) noexcept;
+  ~exchange();
+
+  struct state;
+
+ private:
+  friend result<exchange> make_exchange(group const&, exchange_options const&);
+  explicit exchange(std::unique_ptr<state> s);
+  std::unique_ptr<state> state_;
+};
+
+/// Makes an exchange. Collective: every rank, same options.
+/// Errors   invalid_argument an option out of its limits, or different on two ranks; out_of_memory
+/// Example  examples/02_dispatch_combine
+result<exchange> make_exchange(group const& ranks, exchange_options const& options);
+
+/// Bytes of the window that `make_exchange` would make on each of `num_ranks` ranks. Allocates
+/// nothing.
+result<std::size_t> window_bytes(exchange_options const& options, int num_ranks);
+
+}  // namespace ferry

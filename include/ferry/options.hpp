@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// What a user chooses when making an exchange, checked once, in one place.
+#pragma once
+
+#include <ferry/base/result.hpp>
+#include <ferry/base/types.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace ferry {
+
+/// How received rows lie before the experts.
+enum class layout : std::uint8_t {
+  grouped,   ///< one expert after the other; each group starts at a multiple of `row_align`
+  padded,    ///< [local experts, capacity, hidden], with counts
+  in_place,  ///< no copy: an index list into the inbox
+};
+
+/// How the experts' rows come home.
+enum class reduction : std::uint8_t {
+  per_rank,    ///< each rank sums its own experts' weighted rows and returns one row: fewest bytes
+  per_choice,  ///< every expert's row travels; summed in choice order, so the result does not
+               ///< depend on the number of ranks nor on where experts live
+};
+
+/// The type of the choices' expert ids.
+enum class id_type : std::uint8_t { int32, int64 };
+
+/// Sizes and formats of an exchange. Equal on every rank; `make_exchange` compares and refuses.
+struct exchange_options {
+  int num_experts = 0;  ///< of the whole group; rank r owns [r*E/R, (r+1)*E/R)
+  int topk = 0;         ///< choices per token, 1..32
+  int hidden = 0;       ///< columns of a row
+  int max_tokens = 0;   ///< most tokens a rank brings to one step (M)
+
+  dtype tokens = dtype::bf16;             ///< rows given to dispatch: f32, bf16, fp16
+  ferry::wire wire = wire::bf16;          ///< rows in flight to the experts
+  dtype expert_rows = dtype::bf16;        ///< rows given to combine: f32, bf16, fp16
+  ferry::wire combine_wire = wire::bf16;  ///< rows in flight home: f32, bf16, fp16, fp8_e4m3(fnuz)
+  dtype output = dtype::bf16;             ///< rows written by combine: f32, bf16, fp16
+  id_type ids = id_type::int32;
+
+  ferry::layout layout = layout::grouped;
+  ferry::reduction reduction = reduction::per_rank;
+  int row_align = 1;  ///< grouped: each expert's first row is a multiple of this
+  /// grouped: rows in all; padded: rows per expert; 0 means that nothing can overflow.
+  std::int64_t capacity = 0;
+  /// True when the receiver's fp8 is FNUZ: scales of `fp8_ue8m0` arrive doubled. May differ per
+  /// rank.
+  bool receive_fnuz = false;
+
+  std::size_t opaque_row_bytes = 0;    ///< wire opaque: bytes of a row, any number
+  std::size_t opaque_scale_bytes = 0;  ///< wire opaque: bytes of a row's scales, any number or 0
+
+  int num_microbatches = 2;  ///< independent slots, 1..64
+  int round_tokens = 0;      ///< tokens per round of a long step (M'); 0 means max_tokens
+  int chunk_tokens = 0;      ///< tokens that share a flag: 1, 2, 4, 8, 16; 0 lets ferry choose
+  std::chrono::milliseconds timeout{0};  ///< 0 means the group's
+};
+
+/// Checks everything that can be checked without the group.
+/// Errors   invalid_argument naming the field, its value and its limit
+result<void> validate(exchange_options const& options, int num_ranks);
+
+}  // namespace ferry
