@@ -48,7 +48,7 @@ char const* to_string(storage_type type);
 struct tensor_view {
   storage_type type = storage_type::f32;
   std::vector<std::int64_t> shape;  ///< empty for a scalar
-  std::span<std::byte const> data;  ///< begins at a multiple of the element's size
+  std::span<std::byte const> data;  ///< aligned to the element's size
   std::string_view name;
 
   /// Elements in all: the product of `shape`.
@@ -56,7 +56,8 @@ struct tensor_view {
 };
 
 /// An open safetensors file. Opening reads the header alone. The data is mapped at the first
-/// request for a tensor, and only the pages of requested tensors are read from disk.
+/// request for a tensor, and only the pages of requested tensors are read from disk. A tensor that
+/// the file does not align is copied, once.
 /// Lifetime copies are the same file; unmapped when the last one goes. A file that another process
 ///          shortens or rewrites meanwhile is outside the contract
 class safetensors {
