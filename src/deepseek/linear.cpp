@@ -22,9 +22,7 @@ struct linear::packed {
   bool quantise_input = false;  // to fp8 and back
   bool sixteen = false;
 
-  bool changes_input() const {
-    return shape->type == dtype::bf16 || round_input || quantise_input;
-  }
+  bool changes_input() const { return shape->type == dtype::bf16 || round_input || quantise_input; }
   void const* stage(matrix<float const> x, int rows) const;
 };
 
@@ -118,8 +116,7 @@ result<linear> linear::pack(matrix<float const> weights, linear_options const& o
   auto p = std::make_shared<packed>();
   p->quantise_input = options.quantise_input;
   auto shape = find_product(in, out, options.compute);
-  if (!shape && options.compute == dtype::bf16 &&
-      shape.error().code == error_code::unsupported) {
+  if (!shape && options.compute == dtype::bf16 && shape.error().code == error_code::unsupported) {
     p->round_input = true;
     shape = find_product(in, out, dtype::f32);
   }
@@ -132,8 +129,7 @@ result<linear> linear::pack(matrix<float const> weights, linear_options const& o
     } else {
       FERRY_TRY(p->weights, p->shape->pack(widened(weights, p->round_input).data()));
     }
-    p->sixteen =
-        options.calls == row_calls::sixteen || !p->shape->rows_are_independent(p->weights);
+    p->sixteen = options.calls == row_calls::sixteen || !p->shape->rows_are_independent(p->weights);
   } catch (std::bad_alloc const&) {
     return fail(error_code::out_of_memory, "no memory to pack weights of {} by {}", out, in);
   }
@@ -193,8 +189,7 @@ result<void> linear::apply(matrix<float const> x, matrix<float> y) const {
     if (full && y.row_stride == out) {
       FERRY_CHECK(p.shape->multiply(p.weights, from, y[row], rows));
     } else {
-      float* to =
-          at_least(staging_of_this_thread().results, static_cast<std::size_t>(rows * out));
+      float* to = at_least(staging_of_this_thread().results, static_cast<std::size_t>(rows * out));
       FERRY_CHECK(p.shape->multiply(p.weights, from, to, rows));
       for (std::int64_t i = 0; i < used; ++i) std::copy_n(to + i * out, out, y[row + i]);
     }

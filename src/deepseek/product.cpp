@@ -47,7 +47,7 @@ dnnl::memory::data_type type_of(dtype type) {
 }
 
 error as_error(dnnl::error const& e, int in, int out, dtype type) {
-  error_code const code = e.status == dnnl_out_of_memory    ? error_code::out_of_memory
+  error_code const code = e.status == dnnl_out_of_memory   ? error_code::out_of_memory
                           : e.status == dnnl_unimplemented ? error_code::unsupported
                                                            : error_code::internal;
   return fail(code, "{} product of {} by {} features: {}", to_string(type), in, out, e.what());

@@ -34,8 +34,8 @@ struct call_rows {
 struct product_shape {
   int in = 0;
   int out = 0;
-  dtype type = dtype::f32;  ///< f32 or bf16
-  std::size_t id = 0;       ///< place in each thread's table of calls
+  dtype type = dtype::f32;    ///< f32 or bf16
+  std::size_t id = 0;         ///< place in each thread's table of calls
   dnnl::memory::desc packed;  ///< how the weights lie; the same for every row count
 
   /// Whether a row's result is the same in calls of any allowed row count. Found out once per

@@ -14,7 +14,7 @@ namespace {
 
 /// The pair that turns `turns` times over the positions trained first.
 double pair_of(double turns, rope_options const& options) {
-  double const original = static_cast<double>(options.stretch->original_positions);
+  double const original = static_cast<double>(options.stretch->original_max_position_embeddings);
   return options.dimensions * std::log(original / (2 * std::numbers::pi * turns)) /
          (2 * std::log(options.theta));
 }
@@ -36,12 +36,13 @@ result<void> check(rope_options const& options, std::int64_t positions) {
     return fail(error_code::invalid_argument, "rope theta {} must be above 1", options.theta);
   }
   if (!options.stretch) return {};
-  rope_stretch const& s = *options.stretch;
-  if (!(s.factor > 0) || s.original_positions < 1 || !(s.beta_fast > 0) || !(s.beta_slow > 0)) {
+  yarn const& s = *options.stretch;
+  if (!(s.factor > 0) || s.original_max_position_embeddings < 1 || !(s.beta_fast > 0) ||
+      !(s.beta_slow > 0)) {
     return fail(error_code::invalid_argument,
                 "yarn factor {}, original positions {}, beta_fast {} and beta_slow {} must all be "
                 "above 0",
-                s.factor, s.original_positions, s.beta_fast, s.beta_slow);
+                s.factor, s.original_max_position_embeddings, s.beta_fast, s.beta_slow);
   }
   return {};
 }
@@ -55,8 +56,8 @@ std::vector<double> rope_frequencies(rope_options const& options) {
   double high = 0;
   if (options.stretch) {
     low = std::max(std::floor(pair_of(options.stretch->beta_fast, options)), 0.0);
-    high = std::min(std::ceil(pair_of(options.stretch->beta_slow, options)),
-                    options.dimensions - 1.0);
+    high =
+        std::min(std::ceil(pair_of(options.stretch->beta_slow, options)), options.dimensions - 1.0);
     if (low == high) high += 0.001;  // a step instead of a ramp
   }
   for (int i = 0; i < pairs; ++i) {

@@ -6,6 +6,7 @@
 
 #include <ferry/base/matrix.hpp>
 #include <ferry/base/result.hpp>
+#include <ferry/deepseek/model_config.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -13,20 +14,10 @@
 
 namespace ferry::deepseek {
 
-/// How YaRN stretches a rotary embedding beyond the positions that were trained first.
-struct rope_stretch {
-  double factor = 1;
-  std::int64_t original_positions = 4096;
-  double beta_fast = 32;
-  double beta_slow = 1;
-  double mscale = 1;
-  double mscale_all_dim = 0;
-};
-
 struct rope_options {
   int dimensions = 0;  ///< of the rotated part of a head, even
   double theta = 10000;
-  std::optional<rope_stretch> stretch;
+  std::optional<yarn> stretch;
 };
 
 /// The angle per position of each pair: theta^(-2i/d), blended by YaRN with itself over `factor`.
