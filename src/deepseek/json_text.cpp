@@ -59,10 +59,16 @@ class strictness {
   std::vector<std::set<std::string>> keys_;
 };
 
-/// nlohmann's messages begin with a tag in brackets that says nothing to a reader of ours.
-std::string_view without_tag(std::string_view what) {
-  auto end = what.find("] ");
-  return end == std::string_view::npos ? what : what.substr(end + 2);
+/// nlohmann's messages begin with a tag that says nothing to a reader of ours, and may end with as
+/// much of the input as it likes.
+std::string shortened(std::string_view what) {
+  if (auto end = what.find("] "); end != std::string_view::npos) what.remove_prefix(end + 2);
+  constexpr std::size_t most = 200;
+  if (what.size() <= most) return std::string(what);
+  // Not within a UTF-8 sequence.
+  auto cut = most;
+  while (cut > 0 && (static_cast<unsigned char>(what[cut]) & 0xC0) == 0x80) --cut;
+  return std::string(what.substr(0, cut)) + "...";
 }
 
 /// Closes a descriptor when it goes.
@@ -85,7 +91,7 @@ result<json> parse_json(std::string_view text, std::string_view name, int max_de
   } catch (refused& r) {
     return std::move(r.why);
   } catch (json::exception const& e) {
-    return fail(error_code::malformed_input, "{}: not JSON: {}", name, without_tag(e.what()));
+    return fail(error_code::malformed_input, "{}: not JSON: {}", name, shortened(e.what()));
   } catch (std::bad_alloc const&) {
     return fail(error_code::out_of_memory, "{}: no memory for its JSON", name);
   }

@@ -86,12 +86,12 @@ result<void> check_routing(model_config const& c, std::string const& where) {
   if (c.topk_group > c.n_group)
     return fail(bad, "{}: topk_group is {}, more than n_group, {}", where, c.topk_group, c.n_group);
   int of_group = c.n_routed_experts / c.n_group;
-  if (c.num_experts_per_tok > c.topk_group * of_group)
-    return fail(bad, "{}: num_experts_per_tok is {}, more than the {} experts of topk_group {}",
-                where, c.num_experts_per_tok, c.topk_group * of_group, c.topk_group);
   if (c.topk_method == topk_method::noaux_tc && of_group < 2)
     return fail(bad, "{}: n_group is {}, but noaux_tc needs at least 2 of the {} experts a group",
                 where, c.n_group, c.n_routed_experts);
+  if (c.num_experts_per_tok > c.topk_group * of_group)
+    return fail(bad, "{}: num_experts_per_tok is {}, more than the {} experts of topk_group {}",
+                where, c.num_experts_per_tok, c.topk_group * of_group, c.topk_group);
   return {};
 }
 
