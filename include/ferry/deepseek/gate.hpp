@@ -58,6 +58,7 @@ class gate {
                      matrix<float> weights) const;
 
   gate_rule const& rule() const { return rule_; }
+  int hidden() const { return router_.in_features(); }
 
  private:
   gate_rule rule_;
