@@ -7,32 +7,36 @@
 #include <ferry/base/result.hpp>
 #include <ferry/group/bootstrap.hpp>
 #include <ferry/memory/window.hpp>
+#include <ferry/transport/reach.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace ferry {
 
-/// How a peer's window is reached.
-enum class reach : std::uint8_t {
-  self,     ///< this rank's own
-  mapped,   ///< loads and stores through a pointer
-  network,  ///< puts and signals through a transport
-};
+char const* to_string(reach how);
+
+/// Most ranks of a group.
+inline constexpr int max_ranks = 65536;
 
 struct group_options {
-  /// How long any wait on a peer may last before it becomes an error.
+  /// How long any wait on a peer may last before it becomes an error: 1 ms to 30 days.
   std::chrono::milliseconds timeout{30000};
 };
 
 /// Makes a rank's bootstrap; called once, by `join`.
 using bootstrap_factory = std::function<result<std::unique_ptr<bootstrap>>(group_options const&)>;
 
-/// The meeting point of ranks that are threads of one process. Copies are the same point.
+/// The meeting point of ranks that are threads of one process. Copies are the same point. Each rank
+/// can be taken once.
+/// Errors   (from join) invalid_argument the size, or the rank, is out of range; invalid_state the
+///          rank was taken before
 /// Example  auto ranks = ferry::threads(8);  // then in thread i: ferry::join(ranks.rank(i))
 class thread_ranks {
  public:
@@ -49,7 +53,13 @@ inline thread_ranks threads(int size) {
 }
 
 /// Ranks that meet over TCP: rank 0 listens at `address` ("host:port"), the others connect, and
-/// every pair keeps one connection, whose end is how a rank's death is seen.
+/// every pair keeps one connection, whose end is how a rank's death is seen. IPv6 addresses stand
+/// in brackets: "[::1]:4711". A group of one rank uses no network. All ranks must reach each other
+/// at the addresses under which rank 0 sees them. Errors   (from join) invalid_argument the
+/// address, rank or size is wrong, or rank 0 expects
+///          another size, or has that rank already; io rank 0 cannot listen at the address; timeout
+///          naming the ranks that did not come; unreachable naming a rank that died on the way;
+///          malformed_input who answers at the address is no rank 0
 bootstrap_factory tcp(std::string address, int rank, int size);
 
 /// The same with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT from the environment, as torchrun
@@ -59,33 +69,45 @@ bootstrap_factory tcp_from_environment();
 /// Whether all four variables are set.
 bool tcp_environment_is_set();
 
+/// The windows of a group, as one rank reaches them: everything by rank.
+struct shared_windows {
+  std::vector<window> windows;     ///< empty where the peer's has 0 bytes, or is not mapped
+  std::vector<reach> how;          ///< self, mapped, or network where the peer cannot be mapped
+  std::vector<std::string> why;    ///< for `network`: why it cannot; empty for the others
+  std::vector<std::size_t> bytes;  ///< sizes of the windows, of those not mapped too
+
+  reach reach_of(int rank) const { return how[static_cast<std::size_t>(rank)]; }
+};
+
 /// The ordered ranks of one job, as one of them sees it. Copies are the same membership; the last
-/// one to go leaves the group.
+/// one to go leaves the group. Any thread may call; collective calls of one rank's threads run one
+/// after the other, and must come in the same order on all ranks.
 class group {
  public:
+  using shared_windows = ferry::shared_windows;
+
   int rank() const;
   int size() const;
   std::chrono::milliseconds timeout() const;
 
   /// Waits until every rank has come here. Collective.
+  /// Errors   unreachable naming the rank that ended, timeout naming the ranks that did not come:
+  ///          both break the group; invalid_state the group is broken, with the first cause
   result<void> barrier() const;
 
-  /// Every rank's bytes in rank order. Collective.
+  /// Every rank's bytes in rank order, at most 64 MiB from each. Collective.
+  /// Errors   as barrier; invalid_argument more than 64 MiB
   result<std::vector<bytes>> all_gather(std::span<std::byte const> mine) const;
 
   /// Makes a zeroed window of `size` bytes on this rank and maps the peers' windows. Collective:
-  /// every rank asks once, sizes may differ. Returns after a barrier, so every window is zeroed
-  /// before any peer can write it (R1).
-  /// Returns  one window per rank; an empty one where the peer cannot be mapped (`how` says so)
-  /// Errors   out_of_memory; unreachable, timeout; unsupported when a peer of this machine cannot
-  ///          be mapped, with the reason
-  struct shared_windows {
-    std::vector<window> windows;
-    std::vector<reach> how;
-  };
+  /// every rank asks once; sizes may differ, also be 0. Returns after a barrier, so every window is
+  /// zeroed before any peer can write it (R1). All ranks succeed, or all fail.
+  /// Errors   out_of_memory; unreachable, timeout; unsupported when a peer of this machine refuses
+  ///          to be mapped (another user's process), with the reason. A peer on another machine, or
+  ///          in another network namespace, is no error: `how` says `network`, `why` the reason
   result<shared_windows> share_window(std::size_t size) const;
 
-  /// What is known of a peer now; never blocks.
+  /// What is known of a peer now; never blocks. A rank that does not exist is `gone`.
   presence look(int peer) const;
 
   /// Ranks of this group that run on this machine (same boot id), itself included.
@@ -105,8 +127,9 @@ class group {
 /// Joins a group. Collective: returns when all ranks are there.
 /// Order    ranks are numbered by the bootstrap
 /// Lifetime the group is left when the last copy of the result goes
-/// Errors   invalid_argument rank or size out of range; timeout, unreachable peers that did not
-/// come Example  examples/01_hello_group
+/// Errors   invalid_argument rank, size or timeout out of range, or another version of ferry on a
+///          peer; timeout, unreachable naming the peers that did not come; those of the bootstrap
+/// Example  examples/01_hello_group
 result<group> join(bootstrap_factory how, group_options options = {});
 
 }  // namespace ferry

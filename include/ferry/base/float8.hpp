@@ -42,7 +42,7 @@ struct e4m3fnuz {
   friend constexpr bool operator==(e4m3fnuz, e4m3fnuz) = default;  // of codes: NaN equals itself
 };
 
-namespace float8 {
+namespace float8_fields {
 
 /// The magnitude that the lower seven bits stand for, NaN codes aside.
 template <class T>
@@ -88,31 +88,32 @@ FERRY_FN constexpr e4m3fnuz encode_fnuz(float x, std::uint32_t beyond) {
   return {static_cast<std::uint8_t>(select(mask_nan(magnitude_bits(x)), 0x80u, signed_code))};
 }
 
-}  // namespace float8
+}  // namespace float8_fields
 
 FERRY_FN constexpr float to_float(e4m3 code) {
   std::uint32_t const sign = (code.bits & 0x80u) << 24;
   std::uint32_t const rest = code.bits & 0x7Fu;
-  return float_of(sign | select(mask_equal(rest, 0x7Fu), f32_nan, float8::widen<e4m3>(rest)));
+  return float_of(sign |
+                  select(mask_equal(rest, 0x7Fu), f32_nan, float8_fields::widen<e4m3>(rest)));
 }
 
 FERRY_FN constexpr float to_float(e4m3fnuz code) {
   std::uint32_t const sign = (code.bits & 0x80u) << 24;
-  std::uint32_t const value = float8::widen<e4m3fnuz>(code.bits & 0x7Fu);
+  std::uint32_t const value = float8_fields::widen<e4m3fnuz>(code.bits & 0x7Fu);
   return float_of(sign | select(mask_equal(code.bits, 0x80u), f32_nan, value));
 }
 
 /// Saturates: what lies beyond 448, infinity too, becomes 448 with its sign. NaN keeps its sign.
 template <>
 FERRY_FN constexpr e4m3 from_float<e4m3>(float x) {
-  return float8::encode_ocp(x, 0x7Eu);
+  return float8_fields::encode_ocp(x, 0x7Eu);
 }
 
 /// Saturates: what lies beyond 240, infinity too, becomes 240 with its sign. What rounds to zero,
 /// and -0, becomes 0x00.
 template <>
 FERRY_FN constexpr e4m3fnuz from_float<e4m3fnuz>(float x) {
-  return float8::encode_fnuz(x, 0x7Fu);
+  return float8_fields::encode_fnuz(x, 0x7Fu);
 }
 
 /// As from_float(), but what rounds past the largest finite value becomes NaN.
@@ -121,11 +122,11 @@ FERRY_HOST_DEVICE constexpr T from_float_or_nan(float x);
 
 template <>
 FERRY_FN constexpr e4m3 from_float_or_nan<e4m3>(float x) {
-  return float8::encode_ocp(x, 0x7Fu);
+  return float8_fields::encode_ocp(x, 0x7Fu);
 }
 template <>
 FERRY_FN constexpr e4m3fnuz from_float_or_nan<e4m3fnuz>(float x) {
-  return float8::encode_fnuz(x, 0x80u);
+  return float8_fields::encode_fnuz(x, 0x80u);
 }
 
 /// The FNUZ code that means exactly half of what `code` means: the same bits, but for -0 and NaN.

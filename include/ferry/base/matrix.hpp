@@ -4,6 +4,7 @@
 /// A view of rows in memory that somebody else owns.
 #pragma once
 
+#include <ferry/base/float_bits.hpp>
 #include <ferry/base/types.hpp>
 
 #include <cstddef>
@@ -49,5 +50,15 @@ struct any_matrix {
 };
 using tensor = any_matrix<std::byte>;
 using const_tensor = any_matrix<std::byte const>;
+
+/// Dense rows of `columns` elements as a tensor; T is float or a number format.
+template <class T>
+tensor rows_of(T* data, std::int64_t rows, std::int64_t columns) {
+  return {reinterpret_cast<std::byte*>(data), rows, columns, dtype_of<T>, 0};
+}
+template <class T>
+const_tensor rows_of(T const* data, std::int64_t rows, std::int64_t columns) {
+  return {reinterpret_cast<std::byte const*>(data), rows, columns, dtype_of<T>, 0};
+}
 
 }  // namespace ferry

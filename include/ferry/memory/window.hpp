@@ -20,16 +20,17 @@ class window {
   window() = default;
 
   /// Memory that threads of this process can reach through the pointer itself.
-  /// Errors   out_of_memory
+  /// Errors   invalid_argument 0 bytes; out_of_memory
   static result<window> plain(std::size_t bytes);
 
   /// Memory behind an anonymous descriptor (memfd, sealed against resizing), which other processes
   /// can map once they hold the descriptor.
-  /// Errors   out_of_memory, unsupported (no memfd), io
+  /// Errors   invalid_argument 0 bytes; out_of_memory, unsupported (no memfd), io
   static result<window> shareable(std::size_t bytes);
 
   /// Maps a peer's window from a descriptor received from it, which stays the caller's to close.
-  /// Errors   malformed_input the descriptor holds fewer than `bytes`, or may still shrink; io
+  /// Errors   invalid_argument 0 bytes; malformed_input the descriptor holds fewer than `bytes`, or
+  ///          may still shrink, or is no memfd; out_of_memory, io
   static result<window> map(int descriptor, std::size_t bytes);
 
   std::byte* data() const { return memory_ ? memory_->data : nullptr; }

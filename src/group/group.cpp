@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+#include <ferry/group.hpp>
+
+#include <ferry/version.hpp>
+
+#include "base/fail.hpp"
+#include "group/machine.hpp"
+#include "group/packed.hpp"
+#include "group/thread_windows.hpp"
+
+#include <exception>
+#include <mutex>
+#include <optional>
+
+namespace ferry {
+
+char const* to_string(reach how) {
+  switch (how) {
+    case reach::self: return "self";
+    case reach::mapped: return "mapped";
+    case reach::network: return "network";
+  }
+  return "unknown";
+}
+
+struct group::membership {
+  membership(std::unique_ptr<bootstrap> made, group_options chosen)
+      : ranks(std::move(made)), options(chosen) {}
+  ~membership() { ranks->leave(); }
+
+  /// Learns of the peers' versions and machines. The first collective, so it is the joining too.
+  result<void> introduce();
+  result<void> usable();
+  void mark_broken(error const& why);
+
+  /// One collective at a time; whatever may leave the ranks out of step breaks the group.
+  template <class Call>
+  auto collective(Call call) -> decltype(call()) {
+    std::lock_guard const one_at_a_time(collectives);
+    FERRY_CHECK(usable());
+    auto outcome = call();
+    if (!outcome && breaks(outcome.error().code)) mark_broken(outcome.error());
+    return outcome;
+  }
+
+  std::unique_ptr<bootstrap> const ranks;
+  group_options const options;
+  int on_this_machine = 1;
+
+ private:
+  static bool breaks(error_code code) {
+    return code == error_code::unreachable || code == error_code::timeout ||
+           code == error_code::malformed_input || code == error_code::transport;
+  }
+  std::mutex collectives;
+  std::mutex guard;
+  std::optional<error> broken;
+};
+
+result<void> group::membership::introduce() {
+  // Threads of one process need no /proc to know that they share a machine.
+  machine_id here{};
+  if (!ranks->shares_address_space()) {
+    FERRY_TRY(here, this_machine());
+  }
+  packer mine;
+  mine.add_text(FERRY_VERSION).add(here);
+  FERRY_TRY(auto const all, ranks->all_gather(mine.packed(), options.timeout));
+  on_this_machine = 0;
+  for (int peer = 0; peer < ranks->size(); ++peer) {
+    unpacker from{all[peer]};
+    auto const version = from.take_text();
+    auto const machine = from.take<machine_id>();
+    if (!from.complete())
+      return fail(error_code::malformed_input, "rank {} introduced itself with {} bytes", peer,
+                  all[peer].size());
+    if (version != FERRY_VERSION)
+      return fail(error_code::invalid_argument, "rank {} runs ferry {}, this one {}", peer, version,
+                  FERRY_VERSION);
+    if (machine == here) ++on_this_machine;
+  }
+  return {};
+}
+
+result<void> group::membership::usable() {
+  std::lock_guard const lock(guard);
+  if (!broken) return {};
+  return fail(error_code::invalid_state, "the group is broken since {}: {}",
+              to_string(broken->code), broken->message);
+}
+
+void group::membership::mark_broken(error const& why) {
+  std::lock_guard const lock(guard);
+  if (!broken) broken = why;
+}
+
+int group::rank() const {
+  return membership_->ranks->rank();
+}
+int group::size() const {
+  return membership_->ranks->size();
+}
+std::chrono::milliseconds group::timeout() const {
+  return membership_->options.timeout;
+}
+int group::ranks_on_this_machine() const {
+  return membership_->on_this_machine;
+}
+void group::mark_broken(error why) const {
+  membership_->mark_broken(why);
+}
+result<void> group::usable() const {
+  return membership_->usable();
+}
+
+presence group::look(int peer) const {
+  if (peer < 0 || peer >= size()) return presence::gone;
+  return peer == rank() ? presence::here : membership_->ranks->look(peer);
+}
+
+result<void> group::barrier() const {
+  FERRY_CHECK(all_gather({}));
+  return {};
+}
+
+result<std::vector<bytes>> group::all_gather(std::span<std::byte const> mine) const {
+  return membership_->collective(
+      [&] { return membership_->ranks->all_gather(mine, membership_->options.timeout); });
+}
+
+result<shared_windows> group::share_window(std::size_t size) const {
+  return membership_->collective([&]() -> result<shared_windows> {
+    return share_between_threads(*membership_->ranks, size, membership_->options.timeout);
+  });
+}
+
+namespace {
+
+result<std::unique_ptr<bootstrap>> start(bootstrap_factory const& how,
+                                         group_options const& options) {
+  if (!how) return fail(error_code::invalid_argument, "no way to join: the bootstrap is empty");
+  try {
+    FERRY_TRY(auto made, how(options));
+    if (!made) return fail(error_code::invalid_argument, "the bootstrap made nothing");
+    if (made->size() < 1 || made->size() > max_ranks)
+      return fail(error_code::invalid_argument, "a group of {} ranks; from 1 to {}", made->size(),
+                  max_ranks);
+    if (made->rank() < 0 || made->rank() >= made->size())
+      return fail(error_code::invalid_argument, "rank {} in a group of {} ranks", made->rank(),
+                  made->size());
+    return made;
+  } catch (std::exception const& e) {
+    return fail(error_code::internal, "the bootstrap threw: {}", e.what());
+  }
+}
+
+}  // namespace
+
+result<group> join(bootstrap_factory how, group_options options) {
+  constexpr std::chrono::milliseconds longest = std::chrono::hours{24 * 30};
+  if (options.timeout < std::chrono::milliseconds{1} || options.timeout > longest)
+    return fail(error_code::invalid_argument, "a timeout of {} ms; from 1 to {}",
+                options.timeout.count(), longest.count());
+  FERRY_TRY(auto ranks, start(how, options));
+  group joined;
+  joined.membership_ = std::make_shared<group::membership>(std::move(ranks), options);
+  FERRY_CHECK(joined.membership_->introduce());
+  return joined;
+}
+
+}  // namespace ferry
