@@ -139,8 +139,7 @@ FERRY_FN void store_ue8m0(Team const& t, row_place to, int column, int n,
     if (here > 0 && (column + first) % scale_block == 0) {
       int const block = (column + first) / scale_block;
       reinterpret_cast<e8m0*>(to.scales)[block] = scale;
-      if (to.fnuz_scales)
-        reinterpret_cast<e8m0*>(to.fnuz_scales)[block] = exponent_for_fnuz(scale);
+      if (to.fnuz_scales) reinterpret_cast<e8m0*>(to.fnuz_scales)[block] = exponent_for_fnuz(scale);
     }
   }
 }

@@ -31,8 +31,7 @@ struct gather_rows {
     step_clock const clock(t, frame, phase::gather, round == 0);
     if (!skip) {
       int const tokens = frame.tokens_in_round(*frame.memory.num_tokens, round);
-      strided const part =
-          dealt(t.block() * t.count() + t.index(), t.blocks() * t.count(), tokens);
+      strided const part = dealt(t.block() * t.count() + t.index(), t.blocks() * t.count(), tokens);
       for (int i = part.first; i < part.end; i += part.step)
         if (!gather_token(t, net, i, clock.combine(round, rounds))) return;
     }

@@ -49,8 +49,8 @@ struct return_rows {
     bool ok = true;
     for (int s = t.lane(); s < frame.shape.ranks && ok; s += Team::lanes) {
       std::uint64_t seen;
-      ok = t.wait({flag::header, s, -1, epoch}, own_word(net, frame.line_head(slot_field::arrived, s)),
-                  seen);
+      ok = t.wait({flag::header, s, -1, epoch},
+                  own_word(net, frame.line_head(slot_field::arrived, s)), seen);
     }
     return t.block_all(ok);
   }

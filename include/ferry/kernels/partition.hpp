@@ -18,7 +18,9 @@ struct strided {
 };
 
 /// Items 0..count-1 dealt out in turn.
-FERRY_FN constexpr strided dealt(int index, int of, int count) { return {index, count, of}; }
+FERRY_FN constexpr strided dealt(int index, int of, int count) {
+  return {index, count, of};
+}
 
 /// Tokens [begin, end) of a chunk within a round of `tokens` tokens.
 struct token_range {
@@ -31,9 +33,9 @@ FERRY_FN constexpr token_range tokens_of_chunk(int chunk, int chunk_tokens, int 
   return {begin < tokens ? begin : tokens, end < tokens ? end : tokens};
 }
 
-/// A block's part of receiving: sources first, first + step, ... and of each the chunks whose number
-/// modulo `shares` is `share`. With fewer blocks than sources a block takes several sources whole; with
-/// more, blocks share a source; blocks beyond a multiple of the sources have none.
+/// A block's part of receiving: sources first, first + step, ... and of each the chunks whose
+/// number modulo `shares` is `share`. With fewer blocks than sources a block takes several sources
+/// whole; with more, blocks share a source; blocks beyond a multiple of the sources have none.
 struct receiving_part {
   strided sources;
   int share;
@@ -47,8 +49,8 @@ FERRY_FN constexpr receiving_part receiving_part_of(int block, int blocks, int s
   return {{block % sources, block % sources + 1, 1}, share, shares};
 }
 
-/// Items of returning: chunk by chunk, and within a chunk the sources from this rank's own on, so that
-/// ranks do not all write to the same peer at first.
+/// Items of returning: chunk by chunk, and within a chunk the sources from this rank's own on, so
+/// that ranks do not all write to the same peer at first.
 struct returning_item {
   int source;
   int chunk;

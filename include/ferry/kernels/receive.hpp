@@ -14,11 +14,11 @@ namespace ferry {
 
 /// Lays what arrives before the local experts, in (expert, source, token) order.
 ///
-/// The headers bring the sources' counts, so every row's position is known before the rows are there,
-/// and a chunk is laid out as soon as it has arrived, in any order of arrival. A block works on one
-/// source at a time; blocks that share a source all read its routes, and each moves its own chunks.
-/// Choices, weights and maps are copied to private memory: after this kernel, only in_place experts
-/// still read the window (R6).
+/// The headers bring the sources' counts, so every row's position is known before the rows are
+/// there, and a chunk is laid out as soon as it has arrived, in any order of arrival. A block works
+/// on one source at a time; blocks that share a source all read its routes, and each moves its own
+/// chunks. Choices, weights and maps are copied to private memory: after this kernel, only in_place
+/// experts still read the window (R6).
 struct receive_rows {
   step_frame frame;
   int round = 0;
@@ -48,8 +48,8 @@ struct receive_rows {
     int most = 0;
     for (int s = 0; s < frame.shape.ranks && ok; ++s) {
       std::uint64_t word = 0;
-      ok = t.wait({flag::header, s, -1, epoch}, own_word(net, frame.line_head(slot_field::arrived, s)),
-                  word);
+      ok = t.wait({flag::header, s, -1, epoch},
+                  own_word(net, frame.line_head(slot_field::arrived, s)), word);
       int const tokens = static_cast<int>(word & ((1u << epoch_shift(flag::header)) - 1));
       most = tokens > most ? tokens : most;
       if (round == 0 && t.block() == 0 && t.index() == 0 && t.leader())
@@ -100,8 +100,8 @@ struct receive_rows {
       std::int64_t const rows = rows_of_expert(net, e, frame.shape.ranks);
       std::int64_t const room = limit_of(start) - start;
       std::int64_t const fit = rows < room ? rows : room < 0 ? 0 : room;
-      memory.starts[e] = static_cast<std::int32_t>(
-          start < frame.layout.capacity ? start : frame.layout.capacity);
+      memory.starts[e] =
+          static_cast<std::int32_t>(start < frame.layout.capacity ? start : frame.layout.capacity);
       memory.counts[e] = static_cast<std::int32_t>(fit);
       memory.wanted[e] = static_cast<std::int32_t>(rows);
       if (fit > 0) end = start + fit;
@@ -120,9 +120,11 @@ struct receive_rows {
                                       static_cast<std::size_t>(frame.shape.most_local_experts());
   }
 
-  // The next position of each expert's rows from this source. A cursor belongs to one lane of team 0.
+  // The next position of each expert's rows from this source. A cursor belongs to one lane of team
+  // 0.
   template <team Team, class Net>
-  FERRY_FN void set_cursors(Team const& t, Net const& net, int source, std::int64_t* cursors) const {
+  FERRY_FN void set_cursors(Team const& t, Net const& net, int source,
+                            std::int64_t* cursors) const {
     if (t.index() == 0) {
       std::int64_t start = 0;
       int const experts = frame.shape.local_experts(frame.shape.rank);
@@ -138,8 +140,8 @@ struct receive_rows {
   }
 
   template <team Team, delivery<Team> Net>
-  FERRY_FN void receive_source(Team const& t, Net const& net, int source, receiving_part const& part,
-                               std::uint64_t epoch) const {
+  FERRY_FN void receive_source(Team const& t, Net const& net, int source,
+                               receiving_part const& part, std::uint64_t epoch) const {
     std::int64_t* const cursors = cursors_of(t, part, source);
     int const tokens = frame.tokens_in_round(tokens_from(net, source), round);
     int const chunks = ceil_div(tokens, frame.shape.chunk_tokens);
@@ -202,8 +204,7 @@ struct receive_rows {
         std::int32_t const position = memory.plan[at + static_cast<std::size_t>(k)];
         if (position < 0 || turn++ % t.count() != t.index()) continue;
         if (frame.layout.in_place) {
-          if (t.leader())
-            memory.index[position] = source * frame.shape.round_tokens + token;
+          if (t.leader()) memory.index[position] = source * frame.shape.round_tokens + token;
           continue;
         }
         auto const to = static_cast<std::size_t>(position);
@@ -225,7 +226,8 @@ struct credit_round {
   FERRY_FN void operator()(Team const& t, Net const& net) const {
     int const rounds = *frame.memory.rounds;
     if (rounds == 1 || round >= rounds || t.failed()) return;
-    // The step's counters have advanced already: this reads the same base as rounds after the first.
+    // The step's counters have advanced already: this reads the same base as rounds after the
+    // first.
     step_clock const clock(t, frame, phase::receive, false);
     if (t.block() != 0 || t.index() != 0) return;
     for (int s = t.lane(); s < frame.shape.ranks; s += Team::lanes)

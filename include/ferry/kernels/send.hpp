@@ -12,12 +12,12 @@
 
 namespace ferry {
 
-/// Sends each local token once to every rank that owns one of its experts. Token t of a round always
-/// lands at index t of the source's inbox.
+/// Sends each local token once to every rank that owns one of its experts. Token t of a round
+/// always lands at index t of the source's inbox.
 ///
-/// Per peer: wait for its credit (R3); the header word, which covers the expert counts; per chunk, also
-/// an empty one, the rows, scales and routes, then the chunk's word (R4). A row is read and converted
-/// once, however many ranks it goes to.
+/// Per peer: wait for its credit (R3); the header word, which covers the expert counts; per chunk,
+/// also an empty one, the rows, scales and routes, then the chunk's word (R4). A row is read and
+/// converted once, however many ranks it goes to.
 struct send_rows {
   step_frame frame;
   std::byte const* tokens = nullptr;  ///< [T, hidden] of `type`, or opaque bytes
@@ -26,7 +26,7 @@ struct send_rows {
   std::byte const* scales = nullptr;  ///< opaque rows: [T, scale_bytes]
   std::int64_t scale_stride = 0;      ///< bytes
   caller_routing caller;
-  std::int32_t num_tokens = 0;                    ///< T, unless it lies in device memory
+  std::int32_t num_tokens = 0;  ///< T, unless it lies in device memory
   std::int32_t const* num_tokens_there = nullptr;
   int round = 0;
   bool header_only = false;  ///< a round of combine: only says that the returned array is free
@@ -34,14 +34,15 @@ struct send_rows {
   template <team Team, delivery<Team> Net>
   FERRY_FN void operator()(Team const& t, Net const& net) const {
     bool const first = round == 0 && !header_only;
-    if (!first && round >= *frame.memory.rounds) return;
+    if (!first && (round >= *frame.memory.rounds || (header_only && *frame.memory.rounds == 1)))
+      return;
     step_clock const clock(t, frame, phase::send, first);
     std::uint64_t const epoch =
         header_only ? clock.combine(round, *frame.memory.rounds) : clock.dispatch(round);
     if (!wait_for_credit(t, net, epoch - 1)) return;
 
-    int const all = first ? (num_tokens_there ? *num_tokens_there : num_tokens)
-                          : *frame.memory.num_tokens;
+    int const all =
+        first ? (num_tokens_there ? *num_tokens_there : num_tokens) : *frame.memory.num_tokens;
     int const left = header_only ? 0 : all - round * frame.shape.round_tokens;
     if (t.block() == 0) {
       if (first) count_experts(t, net, all);
@@ -67,8 +68,8 @@ struct send_rows {
     return t.block_all(ok);
   }
 
-  // Tells every rank how many rows each of its experts will get in this step, so that receivers know
-  // every row's final position before the first row is there.
+  // Tells every rank how many rows each of its experts will get in this step, so that receivers
+  // know every row's final position before the first row is there.
   template <team Team, delivery<Team> Net>
   FERRY_FN void count_experts(Team const& t, Net const& net, int all) const {
     std::uint32_t* const counts = frame.memory.expert_counts;
@@ -85,7 +86,8 @@ struct send_rows {
     for (int d = t.index(); d < frame.shape.ranks; d += t.count()) {
       auto const experts = static_cast<std::size_t>(frame.shape.local_experts(d));
       net.put(t, d, frame.at(slot_field::counts, static_cast<std::size_t>(frame.shape.rank)),
-              reinterpret_cast<std::byte const*>(counts + frame.shape.first_expert(d)), 4 * experts);
+              reinterpret_cast<std::byte const*>(counts + frame.shape.first_expert(d)),
+              4 * experts);
     }
     if (t.index() == 0 && t.leader()) *frame.memory.num_tokens = all;
   }
@@ -104,11 +106,10 @@ struct send_rows {
   FERRY_FN void keep_all_routing(Team const& t, int all) const {
     std::uint64_t bad = 0;
     for (int r = 0; r * frame.shape.round_tokens < all; ++r) {
-      int const tokens = frame.tokens_in_round(all, r);
-      strided const chunks =
-          dealt(t.block(), t.blocks(), ceil_div(tokens, frame.shape.chunk_tokens));
+      int const here = frame.tokens_in_round(all, r);
+      strided const chunks = dealt(t.block(), t.blocks(), ceil_div(here, frame.shape.chunk_tokens));
       for (int c = chunks.first; c < chunks.end; c += chunks.step) {
-        token_range const range = tokens_of_chunk(c, frame.shape.chunk_tokens, tokens);
+        token_range const range = tokens_of_chunk(c, frame.shape.chunk_tokens, here);
         for (int i = range.begin + t.index(); i < range.end; i += t.count())
           bad += keep_routing(t, frame, caller, r * frame.shape.round_tokens + i);
       }
@@ -117,18 +118,20 @@ struct send_rows {
   }
 
   template <team Team, delivery<Team> Net>
-  FERRY_FN void send_chunks(Team const& t, Net const& net, std::uint64_t epoch, int tokens) const {
-    std::uint32_t* const maps = frame.memory.chunk_maps +
-                                static_cast<std::size_t>(t.block()) *
-                                    static_cast<std::size_t>(frame.shape.ranks);
+  FERRY_FN void send_chunks(Team const& t, Net const& net, std::uint64_t epoch,
+                            int num_here) const {
+    std::uint32_t* const maps =
+        frame.memory.chunk_maps +
+        static_cast<std::size_t>(t.block()) * static_cast<std::size_t>(frame.shape.ranks);
     int const worker = t.index() * Team::lanes + t.lane();
     int const workers = t.count() * Team::lanes;
     sent_bytes sent;
-    strided const chunks = dealt(t.block(), t.blocks(), ceil_div(tokens, frame.shape.chunk_tokens));
+    strided const chunks =
+        dealt(t.block(), t.blocks(), ceil_div(num_here, frame.shape.chunk_tokens));
     for (int c = chunks.first; c < chunks.end && !t.failed(); c += chunks.step) {
       for (int d = worker; d < frame.shape.ranks; d += workers) maps[d] = 0;
       t.block_sync();
-      token_range const range = tokens_of_chunk(c, frame.shape.chunk_tokens, tokens);
+      token_range const range = tokens_of_chunk(c, frame.shape.chunk_tokens, num_here);
       for (int i = range.begin + t.index(); i < range.end; i += t.count())
         send_token(t, net, i, maps, 1u << (i - range.begin), sent);
       t.drain();
@@ -213,8 +216,8 @@ struct send_rows {
   FERRY_FN void put_route(Team const& t, Net const& net, routing const& route, int d,
                           int in_round) const {
     int const first = frame.shape.first_expert(d);
-    auto* const words = reinterpret_cast<std::int32_t*>(
-        t.row_scratch() + scratch_for_route(frame.shape));
+    auto* const words =
+        reinterpret_cast<std::int32_t*>(t.row_scratch() + scratch_for_route(frame.shape));
     auto* const weights = reinterpret_cast<float*>(words + frame.shape.topk);
     t.sync();
     for (int k = t.lane(); k < frame.shape.topk; k += Team::lanes) {

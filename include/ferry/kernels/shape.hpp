@@ -11,7 +11,8 @@
 
 namespace ferry {
 
-/// First expert of `rank` when `experts` are shared out over `ranks`: floor(rank * experts / ranks).
+/// First expert of `rank` when `experts` are shared out over `ranks`: floor(rank * experts /
+/// ranks).
 FERRY_FN constexpr int first_expert_of(int rank, int ranks, int experts) {
   return static_cast<int>(std::int64_t{rank} * experts / ranks);
 }
@@ -33,11 +34,11 @@ struct exchange_shape {
   int chunk_tokens = 1;  ///< C: tokens that share an arrived word
   bool per_choice = false;
 
-  wire sent = wire::bf16;        ///< format of rows to the experts
-  wire returned = wire::bf16;    ///< format of rows home
-  std::size_t row_bytes = 0;     ///< of a row in flight to the experts
-  std::size_t scale_bytes = 0;   ///< of its scales
-  std::size_t home_bytes = 0;    ///< of a row in flight home
+  wire sent = wire::bf16;       ///< format of rows to the experts
+  wire returned = wire::bf16;   ///< format of rows home
+  std::size_t row_bytes = 0;    ///< of a row in flight to the experts
+  std::size_t scale_bytes = 0;  ///< of its scales
+  std::size_t home_bytes = 0;   ///< of a row in flight home
   std::size_t home_scale_bytes = 0;
 
   FERRY_FN constexpr int max_rounds() const { return ceil_div(max_tokens, round_tokens); }

@@ -19,8 +19,12 @@ inline constexpr int num_phases = 4;
 
 /// What is counted while steps run; in device memory, added to atomically.
 enum class tally : std::uint8_t {
-  sent_bytes, sent_self_bytes, returned_bytes, returned_self_bytes,
-  ids_out_of_range, rows_received,
+  sent_bytes,
+  sent_self_bytes,
+  returned_bytes,
+  returned_self_bytes,
+  ids_out_of_range,
+  rows_received,
   count_
 };
 
@@ -33,15 +37,15 @@ struct positions {
   bool in_place = false;  ///< rows stay in the inbox; only the index is written
 };
 
-/// This rank's private memory for one slot. Arrays by name, shapes in brackets; R ranks, M tokens, K
-/// choices, L local experts, B blocks.
+/// This rank's private memory for one slot. Arrays by name, shapes in brackets; R ranks, M tokens,
+/// K choices, L local experts, B blocks.
 struct step_memory {
   // The source's own routing, kept for the gather (R7).
-  std::int32_t* choices = nullptr;      ///< [M, K] expert ids, -1 where there is none
-  float* weights = nullptr;             ///< [M, K]
-  std::int32_t* num_tokens = nullptr;   ///< [1]
+  std::int32_t* choices = nullptr;         ///< [M, K] expert ids, -1 where there is none
+  float* weights = nullptr;                ///< [M, K]
+  std::int32_t* num_tokens = nullptr;      ///< [1]
   std::uint32_t* expert_counts = nullptr;  ///< [experts], scratch of the counting pass
-  std::uint32_t* chunk_maps = nullptr;  ///< [B, R], scratch: who gets which token of a chunk
+  std::uint32_t* chunk_maps = nullptr;     ///< [B, R], scratch: who gets which token of a chunk
 
   // What arrived, copied out of the window while receiving, so that `done` may go out early (R6).
   std::int32_t* seen_tokens = nullptr;  ///< [R] tokens that each source brought to the step
@@ -60,13 +64,13 @@ struct step_memory {
   std::size_t row_stride = 0;
   std::size_t scale_stride = 0;
 
-  std::uint64_t* ticks = nullptr;    ///< [phases, B] last epoch of the last step that began
-  std::uint64_t* tallies = nullptr;  ///< [tally]
+  std::uint64_t* ticks = nullptr;            ///< [phases, B] last epoch of the last step that began
+  std::uint64_t* tallies = nullptr;          ///< [tally]
   std::byte const* receives_fnuz = nullptr;  ///< [R] whether a rank's fp8 is FNUZ
   std::int32_t const* owners = nullptr;      ///< [experts] rank that owns each
 };
-inline constexpr std::int32_t not_here = -1;    ///< in `plan`: the choice belongs to another rank
-inline constexpr std::int32_t no_room = -2;     ///< in `plan`: here, but past the capacity
+inline constexpr std::int32_t not_here = -1;  ///< in `plan`: the choice belongs to another rank
+inline constexpr std::int32_t no_room = -2;   ///< in `plan`: here, but past the capacity
 
 /// The part of every kernel's arguments that stays the same while an exchange lives.
 struct step_frame {
@@ -81,8 +85,9 @@ struct step_frame {
   }
   /// The record of token `token` of `source`, or of its row home, in units of the field's stride.
   FERRY_FN constexpr std::size_t at(slot_field field, int source, int token) const {
-    return at(field, static_cast<std::size_t>(source) * static_cast<std::size_t>(shape.round_tokens) +
-                         static_cast<std::size_t>(token));
+    return at(field,
+              static_cast<std::size_t>(source) * static_cast<std::size_t>(shape.round_tokens) +
+                  static_cast<std::size_t>(token));
   }
   /// A source's header word, or a peer's done word.
   FERRY_FN constexpr std::size_t line_head(slot_field flags, int rank) const {
@@ -94,7 +99,8 @@ struct step_frame {
   /// Index of (source, token of the step, choice 0) in plan and plan_weights.
   FERRY_FN constexpr std::size_t planned(int source, int token) const {
     return (static_cast<std::size_t>(source) * static_cast<std::size_t>(shape.max_tokens) +
-            static_cast<std::size_t>(token)) * static_cast<std::size_t>(shape.topk);
+            static_cast<std::size_t>(token)) *
+           static_cast<std::size_t>(shape.topk);
   }
   FERRY_FN constexpr std::size_t map_index(int source, int round, int chunk) const {
     return static_cast<std::size_t>(source) * static_cast<std::size_t>(shape.step_chunks()) +
@@ -115,7 +121,8 @@ class step_clock {
   FERRY_FN step_clock(Team const& t, step_frame const& frame, phase p, bool first_of_step)
       : tick_(frame.memory.ticks + static_cast<int>(p) * t.blocks() + t.block()),
         rounds_(static_cast<std::uint64_t>(frame.shape.max_rounds())),
-        epochs_(frame.shape.step_epochs()), first_(first_of_step),
+        epochs_(frame.shape.step_epochs()),
+        first_(first_of_step),
         base_(first_of_step ? *tick_ + 1 : *tick_ - epochs_ + 1) {}
 
   /// Epoch of a round of dispatch.

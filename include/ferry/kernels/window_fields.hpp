@@ -12,12 +12,12 @@ namespace ferry {
 
 /// The fields of one slot. "s" is the rank that writes, in every rank's window.
 enum class slot_field {
-  rows,             ///< inbox [s][token of the round]: row in wire format
-  scales,           ///< inbox [s][token]: its scales
-  routes,           ///< inbox [s][token]: topk local expert ids (-1: not here), topk f32 weights
-  counts,           ///< inbox [s]: rows of the whole step for each local expert
-  arrived,          ///< inbox [s]: line of flags: the header word, then a word per chunk
-  returned,         ///< per_rank: [s][token]; per_choice: [token][choice]: row in the wire format home
+  rows,      ///< inbox [s][token of the round]: row in wire format
+  scales,    ///< inbox [s][token]: its scales
+  routes,    ///< inbox [s][token]: topk local expert ids (-1: not here), topk f32 weights
+  counts,    ///< inbox [s]: rows of the whole step for each local expert
+  arrived,   ///< inbox [s]: line of flags: the header word, then a word per chunk
+  returned,  ///< per_rank: [s][token]; per_choice: [token][choice]: row in the wire format home
   returned_scales,  ///< likewise: its scales
   back,             ///< [s]: line of flags: the done word, then a word per chunk
   count_
@@ -29,7 +29,9 @@ inline constexpr std::size_t flag_line = 128;
 /// Rows and records start at multiples of this, so that lanes move 16 bytes at a time.
 inline constexpr std::size_t row_align = 16;
 
-FERRY_FN constexpr std::size_t route_bytes(int topk) { return static_cast<std::size_t>(topk) * 8; }
+FERRY_FN constexpr std::size_t route_bytes(int topk) {
+  return static_cast<std::size_t>(topk) * 8;
+}
 
 /// Where everything of one slot lies, from the slot's start.
 constexpr slot_layout lay_out_slot(exchange_shape const& shape) {
@@ -37,16 +39,17 @@ constexpr slot_layout lay_out_slot(exchange_shape const& shape) {
   auto const tokens = static_cast<std::size_t>(shape.round_tokens);
   auto const line =
       round_up(std::size_t{8} * (1 + static_cast<std::size_t>(shape.round_chunks())), flag_line);
-  auto const home_rows = shape.per_choice ? tokens * static_cast<std::size_t>(shape.topk)
-                                          : ranks * tokens;
+  auto const home_rows =
+      shape.per_choice ? tokens * static_cast<std::size_t>(shape.topk) : ranks * tokens;
   slot_layout slot;
   slot.add(slot_field::rows, ranks * tokens, round_up(shape.row_bytes, row_align), flag_line);
   slot.add(slot_field::scales, ranks * tokens, round_up(shape.scale_bytes, std::size_t{4}),
            row_align);
   slot.add(slot_field::routes, ranks * tokens, route_bytes(shape.topk), row_align);
-  slot.add(slot_field::counts, ranks,
-           round_up(std::size_t{4} * static_cast<std::size_t>(shape.most_local_experts()),
-                    row_align), row_align);
+  slot.add(
+      slot_field::counts, ranks,
+      round_up(std::size_t{4} * static_cast<std::size_t>(shape.most_local_experts()), row_align),
+      row_align);
   slot.add(slot_field::returned, home_rows, round_up(shape.home_bytes, row_align), flag_line);
   slot.add(slot_field::returned_scales, home_rows, round_up(shape.home_scale_bytes, std::size_t{4}),
            row_align);

@@ -22,7 +22,8 @@ namespace ferry {
 /// A failure record and the word on which its owner sleeps, as they lie in a window. Written by its
 /// owner alone; peers read them to find the root cause of a failure (R9).
 struct status_record {
-  std::uint64_t failed;  ///< 1 once `record` is complete
+  static constexpr std::uint64_t complete = 1, being_written = 2;
+  std::uint64_t failed;  ///< 0, or one of the above; `record` may be read once it is complete
   failure record;
   std::uint64_t waiting;  ///< 0, or 1 + the rank that this one waits for
 };
@@ -47,14 +48,14 @@ class waiter {
       : settings_(s), asleep_(asleep), status_(status), watch_(std::move(watch)) {}
 
   /// Waits as the team concept's `wait` says.
-  bool wait(awaited const& what, std::uint64_t const* word, std::uint64_t& value) {
+  FERRY_FN bool wait(awaited const& what, std::uint64_t const* word, std::uint64_t& value) {
     value = std::atomic_ref(*const_cast<std::uint64_t*>(word)).load(std::memory_order_acquire);
     if ((value >> epoch_shift(what.kind)) >= what.epoch) [[likely]]
       return true;
     return wait_longer(what, word, value);
   }
 
-  bool failed() const { return failed_.load(std::memory_order_relaxed) != 0; }
+  FERRY_FN bool failed() const { return failed_.load(std::memory_order_relaxed) != 0; }
   /// The first failure; meaningful once `failed()` and no team runs.
   failure const& what_failed() const { return failure_; }
   /// Records a failure; the first one stays. Stores nothing outside this rank's own window.
@@ -81,7 +82,7 @@ void wake_sleepers(std::uint64_t const* word);
 
 /// The writer's half of R11: stores `value` so that it is seen after all this thread's earlier
 /// stores, then wakes whoever sleeps on the word according to `asleep`.
-inline void store_and_wake(std::uint64_t* word, std::uint64_t value, std::uint32_t* asleep) {
+FERRY_FN void store_and_wake(std::uint64_t* word, std::uint64_t value, std::uint32_t* asleep) {
   std::atomic_ref(*word).store(value, std::memory_order_seq_cst);
   if (std::atomic_ref(*asleep).load(std::memory_order_seq_cst) != 0) wake_sleepers(word);
 }
