@@ -38,9 +38,9 @@ INSTANTIATE_TEST_SUITE_P(all, linear_in,
                                          setting{dtype::f32, row_calls::sixteen},
                                          setting{dtype::bf16, row_calls::probed},
                                          setting{dtype::bf16, row_calls::sixteen}),
-                         [](auto const& info) {
-                           return std::string(to_string(info.param.compute)) +
-                                  (info.param.calls == row_calls::probed ? "_probed" : "_sixteen");
+                         [](auto const& parameter) {
+                           return std::string(to_string(parameter.param.compute)) +
+                                  (parameter.param.calls == row_calls::probed ? "_probed" : "_sixteen");
                          });
 
 void round_to(dtype type, owned_matrix& m) {

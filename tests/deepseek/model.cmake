@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Tests of the model's computation.
+find_package(nlohmann_json REQUIRED CONFIG)
+
 foreach(name attention experts gate linear mlp rms_norm rope)
   ferry_test(deepseek_${name}_test LABELS unit SOURCES ${name}_test.cpp
              LIBRARIES ferry_deepseek nlohmann_json::nlohmann_json)
