@@ -7,7 +7,8 @@ find_package(fmt REQUIRED)
 # Warnings, sanitizers and checks of ferry's own code.
 add_library(ferry_build INTERFACE)
 target_compile_features(ferry_build INTERFACE cxx_std_20)
-target_compile_options(ferry_build INTERFACE -Wall -Wextra -Wpedantic -Wshadow
+# Products and sums round separately unless the code says fma: results do not depend on the compiler.
+target_compile_options(ferry_build INTERFACE -Wall -Wextra -Wpedantic $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -ffp-contract=off
                        $<$<BOOL:${FERRY_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 sees overflows and uninitialised reads in inlined library code that are not there.
@@ -17,6 +18,9 @@ endif()
 target_compile_definitions(ferry_build INTERFACE $<$<BOOL:${FERRY_CHECKED}>:FERRY_CHECKED>)
 if(FERRY_SANITIZE)
   target_compile_options(ferry_build INTERFACE -fsanitize=${FERRY_SANITIZE} -fno-omit-frame-pointer)
+  if(FERRY_SANITIZE MATCHES "undefined")
+    target_compile_options(ferry_build INTERFACE -fno-sanitize-recover=undefined)
+  endif()
   target_link_options(ferry_build INTERFACE -fsanitize=${FERRY_SANITIZE})
 endif()
 

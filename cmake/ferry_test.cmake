@@ -1,16 +1,64 @@
 # SPDX-License-Identifier: MIT
-# ferry_test(NAME LABELS label... SOURCES file... [LIBRARIES target...] [TIMEOUT seconds])
-# One GoogleTest program; its cases become CTest tests of their own.
+# ferry_test(NAME LABELS label... SOURCES file... [LIBRARIES target...] [TIMEOUT seconds]
+#            [PROCESSORS n] [SERIAL])
+# One GoogleTest program; each of its cases becomes a test of CTest.
+#
+# LABELS      `exchange`, `protocol` and `parser` also choose what the sanitizer builds hold: with
+#             FERRY_TEST_LABELS set, only programs that carry one of its labels exist
+# TIMEOUT     of one case, in seconds; sanitizer builds allow three times as much. Default 120
+# PROCESSORS  how many cores a case keeps busy, where that is more than one
+# SERIAL      a case that measures time or fills the machine: nothing runs beside it
+
+set(FERRY_TEST_LABELS "" CACHE STRING "build only tests with one of these labels; empty: all")
+
 function(ferry_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LABELS;SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT;PROCESSORS" "LABELS;SOURCES;LIBRARIES")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "ferry_test(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_LABELS OR NOT arg_SOURCES)
+    message(FATAL_ERROR "ferry_test(${name}): LABELS and SOURCES are needed")
+  endif()
+  if(FERRY_TEST_LABELS)
+    set(wanted FALSE)
+    foreach(label IN LISTS arg_LABELS)
+      if(label IN_LIST FERRY_TEST_LABELS)
+        set(wanted TRUE)
+      endif()
+    endforeach()
+    if(NOT wanted)
+      return()
+    endif()
+  endif()
+
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE FERRY_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   target_link_libraries(${name} PRIVATE ferry::ferry ferry_build fmt::fmt GTest::gtest GTest::gmock
                         GTest::gtest_main ${arg_LIBRARIES})
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+
+  set(timeout 120)
+  if(arg_TIMEOUT)
+    set(timeout ${arg_TIMEOUT})
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
-                       PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+  if(FERRY_SANITIZE)
+    math(EXPR timeout "3 * ${timeout}")
+  endif()
+  set(properties TIMEOUT ${timeout})
+  if(arg_PROCESSORS)
+    list(APPEND properties PROCESSORS ${arg_PROCESSORS})
+  endif()
+  if(arg_SERIAL)
+    list(APPEND properties RUN_SERIAL TRUE)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                       TEST_LIST ${name}_cases PROPERTIES ${properties})
+  # A list of labels does not survive gtest_discover_tests' own PROPERTIES.
+  set(labels_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
+  file(CONFIGURE OUTPUT ${labels_file} @ONLY CONTENT [[
+if(@name@_cases)
+  set_tests_properties(${@name@_cases} PROPERTIES LABELS "@arg_LABELS@")
+endif()
+]])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
 endfunction()

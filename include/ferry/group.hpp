@@ -7,6 +7,7 @@
 #include <ferry/base/result.hpp>
 #include <ferry/group/bootstrap.hpp>
 #include <ferry/memory/window.hpp>
+#include <ferry/transport/reach.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -18,13 +19,6 @@
 #include <vector>
 
 namespace ferry {
-
-/// How a peer's window is reached.
-enum class reach : std::uint8_t {
-  self,     ///< this rank's own
-  mapped,   ///< loads and stores through a pointer
-  network,  ///< puts and signals through a transport
-};
 
 char const* to_string(reach how);
 

@@ -6,6 +6,8 @@
 
 #include <ferry/base/result.hpp>
 #include <ferry/base/types.hpp>
+#include <ferry/transport/loopback.hpp>
+#include <ferry/transport/reach.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -47,7 +49,8 @@ struct exchange_options {
   ferry::layout layout = layout::grouped;
   ferry::reduction reduction = reduction::per_rank;
   int row_align = 1;  ///< grouped: each expert's first row is a multiple of this
-  /// grouped: rows in all; padded: rows per expert; 0 means that nothing can overflow.
+  /// grouped, in_place: rows in all; padded: rows per expert. 0 means that nothing can overflow as
+  /// long as no token of the padded layout names an expert twice.
   std::int64_t capacity = 0;
   /// True when the receiver's fp8 is FNUZ: scales of `fp8_ue8m0` arrive doubled. May differ per
   /// rank.
@@ -55,6 +58,14 @@ struct exchange_options {
 
   std::size_t opaque_row_bytes = 0;    ///< wire opaque: bytes of a row, any number
   std::size_t opaque_scale_bytes = 0;  ///< wire opaque: bytes of a row's scales, any number or 0
+
+  /// Blocks of each call, fixed like a grid on a GPU; on the CPU threads, and the queues that the
+  /// exchange runs on have as many teams.
+  int blocks = 1;
+  /// How peers are reached: mapped, or `network` to send even to those that could be mapped through
+  /// the loopback network, which shows what a real one does to a program.
+  reach via = reach::mapped;
+  loopback_faults faults = {};  ///< of the loopback network
 
   int num_microbatches = 2;  ///< independent slots, 1..64
   int round_tokens = 0;      ///< tokens per round of a long step (M'); 0 means max_tokens

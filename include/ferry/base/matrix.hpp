@@ -4,10 +4,12 @@
 /// A view of rows in memory that somebody else owns.
 #pragma once
 
+#include <ferry/base/float_bits.hpp>
 #include <ferry/base/types.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace ferry {
 
@@ -21,6 +23,12 @@ struct matrix {
   std::int64_t row_stride = 0;
 
   FERRY_FN constexpr T* operator[](std::int64_t row) const { return data + row * row_stride; }
+  /// Who may write may read.
+  template <class Const>
+  requires(std::is_same_v<Const, T const> && !std::is_const_v<T>) FERRY_FN constexpr
+  operator matrix<Const>() const {
+    return {data, rows, columns, row_stride};
+  }
 };
 
 /// Dense rows: the stride is the number of columns.
@@ -46,8 +54,24 @@ struct any_matrix {
   FERRY_FN constexpr Byte* operator[](std::int64_t row) const {
     return data + row * stride_bytes();
   }
+  /// Who may write may read.
+  template <class Const>
+  requires(std::is_same_v<Const, Byte const> && !std::is_const_v<Byte>) FERRY_FN constexpr
+  operator any_matrix<Const>() const {
+    return {data, rows, columns, type, row_stride_bytes};
+  }
 };
 using tensor = any_matrix<std::byte>;
 using const_tensor = any_matrix<std::byte const>;
+
+/// Dense rows of `columns` elements as a tensor; T is float or a number format.
+template <class T>
+tensor rows_of(T* data, std::int64_t rows, std::int64_t columns) {
+  return {reinterpret_cast<std::byte*>(data), rows, columns, dtype_of<T>, 0};
+}
+template <class T>
+const_tensor rows_of(T const* data, std::int64_t rows, std::int64_t columns) {
+  return {reinterpret_cast<std::byte const*>(data), rows, columns, dtype_of<T>, 0};
+}
 
 }  // namespace ferry

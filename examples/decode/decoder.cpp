@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+#include "decoder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+namespace ferry::decode {
+namespace {
+
+/// Steps between two talks about who still has work: rare enough to cost nothing, and idle steps
+/// after the last end are cheap.
+constexpr int steps_between_talks = 8;
+
+class stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+decoder::decoder(deepseek::model& model, group const& ranks, plan const& sizes, int vocab_size,
+                 std::vector<sequence> sequences, end_rule rule, listener& told)
+    : model_(model),
+      ranks_(ranks),
+      sizes_(sizes),
+      vocab_size_(vocab_size),
+      sequences_(std::move(sequences)),
+      rule_(std::move(rule)),
+      told_(told),
+      logits_(static_cast<std::size_t>(sizes.max_tokens) * static_cast<std::size_t>(vocab_size)) {}
+
+void decoder::add(std::size_t slot, std::size_t position) {
+  batch_.ids.push_back(sequences_[slot].ids[position]);
+  batch_.slots.push_back(static_cast<std::int32_t>(slot));
+  batch_.positions.push_back(static_cast<std::int32_t>(position));
+}
+
+/// Runs the batch, takes its rows and empties it.
+result<void> decoder::run_step() {
+  auto tokens = batch_.ids.size();
+  FERRY_CHECK(model_.forward(
+      queue_, {.ids = batch_.ids, .sequences = batch_.slots, .positions = batch_.positions},
+      dense(logits_.data(), static_cast<std::int64_t>(tokens), vocab_size_)));
+  for (std::size_t row = 0; row < tokens; ++row) FERRY_CHECK(take_row(row));
+  batch_ = {};
+  return {};
+}
+
+result<void> decoder::take_row(std::size_t row) {
+  auto vocabulary = static_cast<std::size_t>(vocab_size_);
+  auto logits = std::span<float const>(logits_).subspan(row * vocabulary, vocabulary);
+  auto& s = sequences_[static_cast<std::size_t>(batch_.slots[row])];
+  if (s.prompt == 0) FERRY_CHECK(told_.on_first_logits(logits));
+  // Within the prompt the next token is known.
+  if (static_cast<std::size_t>(batch_.positions[row]) + 1 < s.ids.size()) return {};
+  auto id = s.choice.choose(logits);
+  s.ids.push_back(id);
+  s.ended = std::ssize(s.new_ids()) == rule_.max_new_tokens ||
+            std::find(rule_.eos_ids.begin(), rule_.eos_ids.end(), id) != rule_.eos_ids.end();
+  told_.on_token(s, id);
+  return {};
+}
+
+result<void> decoder::prefill() {
+  FERRY_CHECK(ranks_.barrier());
+  stopwatch clock;
+  std::size_t slot = 0;
+  std::size_t position = 0;
+  for (int step = 0; step < sizes_.prefill_steps; ++step) {
+    while (slot < sequences_.size() && std::ssize(batch_.ids) < sizes_.max_tokens) {
+      add(slot, position);
+      if (++position < sequences_[slot].prompt_tokens) continue;
+      ++slot;
+      position = 0;
+    }
+    prefilled_.tokens += std::ssize(batch_.ids);
+    FERRY_CHECK(run_step());
+    told_.on_prefill_step(step + 1, sizes_.prefill_steps);
+  }
+  prefilled_.seconds = clock.seconds();
+  return {};
+}
+
+/// Collective.
+result<bool> decoder::anyone_goes_on() const {
+  bool mine =
+      std::any_of(sequences_.begin(), sequences_.end(), [](sequence const& s) { return !s.ended; });
+  std::array word = {static_cast<std::byte>(mine)};
+  FERRY_TRY(auto all, ranks_.all_gather(word));
+  return std::any_of(all.begin(), all.end(),
+                     [](bytes const& b) { return !b.empty() && b[0] != std::byte{0}; });
+}
+
+result<void> decoder::decode() {
+  stopwatch clock;
+  int steps = rule_.max_new_tokens - 1;
+  for (int step = 0; step < steps; ++step) {
+    stopwatch step_clock;
+    if (!rule_.eos_ids.empty() && step % steps_between_talks == 0) {
+      FERRY_TRY(bool more, anyone_goes_on());
+      if (!more) break;
+    }
+    for (std::size_t slot = 0; slot < sequences_.size(); ++slot)
+      if (!sequences_[slot].ended) add(slot, sequences_[slot].ids.size() - 1);
+    auto tokens = static_cast<int>(batch_.ids.size());
+    FERRY_CHECK(run_step());
+    steps_.push_back({step_clock.seconds(), tokens});
+    decoded_.tokens += tokens;
+    told_.on_decode_step(step + 1, steps);
+  }
+  decoded_.seconds = clock.seconds();
+  return {};
+}
+
+}  // namespace ferry::decode

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+#include "options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <ferry/version.hpp>
+
+#include <cmath>
+#include <iostream>
+#include <map>
+
+namespace ferry::decode {
+namespace {
+
+template <class T>
+using names = std::vector<std::pair<std::string, T>>;
+
+names<dtype> const computes = {{"f32", dtype::f32}, {"bf16", dtype::bf16}};
+names<wire> const wires = {{"f32", wire::f32},
+                           {"bf16", wire::bf16},
+                           {"fp8_e4m3", wire::fp8_e4m3},
+                           {"fp8_e4m3fnuz", wire::fp8_e4m3fnuz}};
+names<reduction> const reductions = {{"per_rank", reduction::per_rank},
+                                     {"per_choice", reduction::per_choice}};
+names<layout> const layouts = {
+    {"grouped", layout::grouped}, {"padded", layout::padded}, {"in_place", layout::in_place}};
+
+/// An option whose value is one of a few words.
+template <class T>
+CLI::Option* add_choice(CLI::App& app, std::string const& name, T& value, names<T> const& choices,
+                        std::string const& about) {
+  std::string all;
+  for (auto const& [word, meaning] : choices) all += (all.empty() ? "" : "|") + word;
+  auto take = [&value, &choices, name, all](std::string const& word) {
+    for (auto const& [known, meaning] : choices)
+      if (word == known) {
+        value = meaning;
+        return;
+      }
+    throw CLI::ValidationError(name, "\"" + word + "\" is none of " + all);
+  };
+  return app.add_option_function<std::string>(name, take, about)->type_name(all);
+}
+
+/// An option that may stand more than once. CLI11's own lists would take "[a,b]" apart.
+CLI::Option* add_repeated(CLI::App& app, std::string const& name, std::vector<std::string>& values,
+                          std::string const& about) {
+  return app.add_option(name, values, about)->allow_extra_args(false)->type_name("TEXT");
+}
+
+void add_input(CLI::App& app, options& o) {
+  app.add_option("--model", o.model, "directory of a deepseek_v2 or deepseek_v3 model")
+      ->required()
+      ->type_name("DIR");
+  add_repeated(app, "--prompt", o.prompts, "text to go on from; may be given more than once");
+  app.add_option("--prompts", o.prompts_file,
+                 "more prompts, one a line with JSON string escapes; empty lines do not count")
+      ->type_name("FILE");
+  add_repeated(app, "--token-ids", o.token_ids,
+               "a prompt as ids, e.g. \"0 17 4\"; nothing is added to it");
+}
+
+void add_sampling(CLI::App& app, options& o) {
+  app.add_option("--max-new-tokens", o.max_new_tokens, "tokens to add to each prompt")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+  app.add_flag("--ignore-eos", o.ignore_eos, "go on after an end-of-sequence token");
+  app.add_option("--temperature", o.temperature,
+                 "sample at this temperature; 0 takes the best token, the lowest id among equals")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--seed", o.seed, "of sampling; a prompt's text depends on it, not on the ranks")
+      ->capture_default_str();
+}
+
+void add_output(CLI::App& app, options& o) {
+  app.add_option(
+         "--dump-logits", o.logits_file,
+         "write the first prompt's logits: f32 rows, one a prompt position, then one a step")
+      ->type_name("FILE");
+  app.add_option("--json", o.json_file, "write numbers, tokens and texts as one JSON object")
+      ->type_name("FILE");
+  app.add_option("--show-tokens", o.show_tokens,
+                 "print the ids of TEXT, without special tokens, and end")
+      ->type_name("TEXT");
+  app.set_version_flag("--version", "ferry-decode " FERRY_VERSION);
+}
+
+}  // namespace
+
+std::variant<options, int> parse(int argc, char** argv) {
+  CLI::App app(
+      "Decodes text with a DeepSeek model whose experts are spread over the ranks of a group.\n"
+      "Start it alone, under mpirun, or with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set.\n"
+      "Prompt i is decoded by rank i modulo the number of ranks.",
+      "ferry-decode");
+  options o;
+  add_input(app, o);
+  add_sampling(app, o);
+  add_choice(app, "--dtype", o.compute, computes, "arithmetic of the model [f32]");
+  auto* out = add_choice(app, "--wire", o.wire, wires, "rows to the experts [the dtype]");
+  auto* home =
+      add_choice(app, "--combine-wire", o.combine_wire, wires, "rows back home [the dtype]");
+  add_choice(app, "--reduction", o.reduction, reductions,
+             "what travels home: a sum of each rank, or every expert's row [per_rank]");
+  add_choice(app, "--layout", o.layout, layouts, "of the rows before the experts [grouped]");
+  std::int64_t timeout_ms = o.timeout.count();
+  app.add_option("--timeout-ms", timeout_ms, "longest wait for another rank")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{86'400'000}))
+      ->capture_default_str();
+  add_output(app, o);
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::ParseError const& e) {
+    return app.exit(e) == 0 ? succeeded : misused;
+  }
+  auto wire_of_dtype = o.compute == dtype::bf16 ? wire::bf16 : wire::f32;
+  if (out->count() == 0) o.wire = wire_of_dtype;
+  if (home->count() == 0) o.combine_wire = wire_of_dtype;
+  o.timeout = std::chrono::milliseconds(timeout_ms);
+  if (!o.show_tokens && !o.prompts_file && o.prompts.empty() && o.token_ids.empty()) {
+    std::cerr << "ferry-decode: no prompt: give --prompt, --prompts or --token-ids\n";
+    return misused;
+  }
+  return o;
+}
+
+}  // namespace ferry::decode

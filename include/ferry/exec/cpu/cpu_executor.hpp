@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// Runs a function on a fixed set of threads, the calling one among them.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace ferry {
+
+/// A few threads that start together and are waited for together.
+/// Order    one `run` at a time; calls from several threads take turns
+class cpu_executor {
+ public:
+  explicit cpu_executor(int teams);
+  ~cpu_executor();
+  cpu_executor(cpu_executor const&) = delete;
+  cpu_executor& operator=(cpu_executor const&) = delete;
+
+  int teams() const { return 1 + static_cast<int>(workers_.size()); }
+
+  /// Calls work(index, teams()) once for every index below teams() and returns when all are done.
+  /// `work` must not throw.
+  template <class Work>
+  void run(Work const& work) {
+    if (workers_.empty())
+      work(0, 1);
+    else
+      run_on_all({&work, [](void const* w, int index, int teams) {
+                    (*static_cast<Work const*>(w))(index, teams);
+                  }});
+  }
+
+ private:
+  struct task {
+    void const* work = nullptr;
+    void (*call)(void const*, int, int) = nullptr;
+  };
+  void run_on_all(task t);
+  void work_loop(int index);
+
+  std::mutex one_at_a_time_;
+  std::mutex mutex_;
+  std::condition_variable start_, finished_;
+  task task_;
+  unsigned generation_ = 0;
+  int running_ = 0;
+  bool stop_ = false;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace ferry

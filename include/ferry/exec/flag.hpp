@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// The four kinds of flag words by which ranks tell each other what is complete.
+#pragma once
+
+#include <ferry/base/platform.hpp>
+#include <ferry/base/result.hpp>
+
+#include <cstdint>
+
+namespace ferry {
+
+/// A flag word has one writer and carries an epoch in its upper bits.
+enum class flag : std::uint8_t {
+  header,   ///< epoch << 24 | tokens the source still brings; covers its expert counts
+  arrived,  ///< epoch << 16 | map of the chunk's tokens; covers their rows, scales and routes
+  back,     ///< epoch; covers the chunk's returned rows
+  done,     ///< epoch; its writer reads nothing more of that step: the credit for the next one
+};
+
+/// Where the epoch starts in a word of this kind.
+FERRY_FN constexpr int epoch_shift(flag kind) {
+  return kind == flag::header ? 24 : kind == flag::arrived ? 16 : 0;
+}
+
+/// What a wait is for: enough to say, when it fails, who is missing and where.
+struct awaited {
+  flag kind;
+  std::int32_t rank;    ///< who writes the word
+  std::int32_t chunk;   ///< -1 where the word belongs to no chunk
+  std::uint64_t epoch;  ///< the wait ends when the word's epoch is this or later
+};
+
+/// Why a wait ended without its word (rule R9). Trivially copyable: it lies in a window.
+struct failure {
+  error_code code;
+  std::int32_t rank;  ///< whom to blame: the root cause, as far as it can be seen
+  awaited wait;       ///< what this rank was waiting for
+  std::int32_t slot;
+  std::uint64_t seen;  ///< the epoch that the word held
+};
+
+}  // namespace ferry

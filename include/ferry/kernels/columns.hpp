@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// Pieces of a row as f32 in a lane's hands: loading, adding, storing, quantising.
+///
+/// A row is worked through in tiles of `Team::lanes * Team::columns` elements; each lane holds
+/// `Team::columns` consecutive ones. Full pieces run loops of constant length, which become vector
+/// code on every device.
+#pragma once
+
+#include <ferry/base/block_scale.hpp>
+#include <ferry/base/number_formats.hpp>
+#include <ferry/exec/team.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace ferry {
+
+/// Calls f(column, n) for each tile: this lane's first column and how many of its elements exist (0
+/// past the row's end). Every lane makes the same number of calls, so f may vote.
+template <team Team, class F>
+FERRY_FN void for_each_tile(Team const& t, int hidden, F&& f) {
+  constexpr int width = Team::columns;
+  for (int tile = 0; tile < hidden; tile += width * Team::lanes) {
+    int const column = tile + t.lane() * width;
+    int const left = hidden - column;
+    f(column, left < 0 ? 0 : left < width ? left : width);
+  }
+}
+
+/// Calls f(T{}) with the element type that `type` names: float, bf16 or fp16.
+template <class F>
+FERRY_FN void visit_float_type(dtype type, F&& f) {
+  switch (type) {
+    case dtype::f32: return f(float{});
+    case dtype::bf16: return f(bf16{});
+    default: return f(fp16{});
+  }
+}
+
+/// v[i] = element i of n, the rest 0.
+template <class T, int N>
+FERRY_FN void load_columns(std::byte const* row, int column, int n, float (&v)[N]) {
+  T const* const from = reinterpret_cast<T const*>(row) + column;
+  if (n == N) {
+    for (int i = 0; i < N; ++i) v[i] = to_float(from[i]);
+  } else {
+    for (int i = 0; i < N; ++i) v[i] = i < n ? to_float(from[i]) : 0.0f;
+  }
+}
+
+template <class T, int N>
+FERRY_FN void store_columns(std::byte* row, int column, int n, float const (&v)[N]) {
+  T* const to = reinterpret_cast<T*>(row) + column;
+  if (n == N) {
+    for (int i = 0; i < N; ++i) to[i] = from_float<T>(v[i]);
+  } else {
+    for (int i = 0; i < n; ++i) to[i] = from_float<T>(v[i]);
+  }
+}
+
+/// sum[i] += weight * v[i], each in one rounding.
+template <int N>
+FERRY_FN void add_columns(float weight, float const (&v)[N], float (&sum)[N]) {
+  for (int i = 0; i < N; ++i) sum[i] = __builtin_fmaf(weight, v[i], sum[i]);
+}
+
+/// Where a row and its scales lie. `fnuz_scales`: e8m0 scales as a FNUZ receiver takes them; may be
+/// null where nobody does.
+struct row_place {
+  std::byte* row;
+  std::byte* scales;
+  std::byte* fnuz_scales;
+};
+
+/// The part of a lane's columns that falls into one scale block, and how many lanes share a block.
+template <team Team>
+struct block_split {
+  static constexpr int in_lane = Team::columns < scale_block ? Team::columns : scale_block;
+  static constexpr int lanes = scale_block / in_lane;
+  static_assert(Team::columns % in_lane == 0 && Team::lanes % lanes == 0);
+};
+
+/// What `range` is over the lanes that share this block.
+template <team Team>
+FERRY_FN block_range range_over_lanes(Team const& t, block_range range) {
+  if constexpr (block_split<Team>::lanes > 1) {
+    // Bits of non-negative floats order as the floats do.
+    float const amax = t.template max_over<block_split<Team>::lanes>(range.amax());
+    float const nan =
+        t.template max_over<block_split<Team>::lanes>(static_cast<float>(range.has_nan));
+    range.largest = static_cast<std::int32_t>(bits_of(amax));
+    range.has_nan = nan > 0.0f;
+  }
+  return range;
+}
+
+/// fp8 codes with an f32 scale per block.
+template <class T>
+struct f32_scaled {
+  using code = T;
+  using scale = float;
+  FERRY_FN static scale scale_of(block_range range) { return block_scale<T>(range); }
+  FERRY_FN static code code_of(float x, scale s) { return quantise<T>(x, s); }
+};
+
+/// fp8 codes that serve both flavours, with a power-of-two scale per block.
+struct power_scaled {
+  using code = e4m3;
+  using scale = e8m0;
+  FERRY_FN static scale scale_of(block_range range) { return block_exponent(range); }
+  FERRY_FN static code code_of(float x, scale s) { return quantise(x, s); }
+};
+
+/// Stores a tile as codes and scales of `Format`. Every lane of the team calls it.
+template <class Format, team Team>
+FERRY_FN void store_blocks(Team const& t, row_place to, int column, int n,
+                           float const (&v)[Team::columns]) {
+  constexpr int in_lane = block_split<Team>::in_lane;
+  using code = typename Format::code;
+  using scale = typename Format::scale;
+  for (int first = 0; first < Team::columns; first += in_lane) {
+    block_range range;
+    for (int i = 0; i < in_lane; ++i) range.add(v[first + i]);
+    scale const s = Format::scale_of(range_over_lanes(t, range));
+    code codes[in_lane];
+    for (int i = 0; i < in_lane; ++i) codes[i] = Format::code_of(v[first + i], s);
+    code* const row = reinterpret_cast<code*>(to.row) + column + first;
+    int const here = n - first;
+    if (here >= in_lane) {
+      for (int i = 0; i < in_lane; ++i) row[i] = codes[i];
+    } else {
+      for (int i = 0; i < here; ++i) row[i] = codes[i];
+    }
+    if (here <= 0 || (column + first) % scale_block != 0) continue;
+    int const block = (column + first) / scale_block;
+    reinterpret_cast<scale*>(to.scales)[block] = s;
+    if constexpr (std::is_same_v<scale, e8m0>)
+      if (to.fnuz_scales) reinterpret_cast<e8m0*>(to.fnuz_scales)[block] = exponent_for_fnuz(s);
+  }
+}
+
+/// A tile of T codes with f32 scales, as f32.
+template <class T, int N>
+FERRY_FN void load_fp8(std::byte const* row, std::byte const* scales, int column, int n,
+                       float (&v)[N]) {
+  load_columns<T>(row, column, n, v);
+  constexpr int in_lane = N < scale_block ? N : scale_block;
+  for (int first = 0; first < N; first += in_lane) {
+    if (first >= n) break;
+    float const scale = reinterpret_cast<float const*>(scales)[(column + first) / scale_block];
+    for (int i = 0; i < in_lane; ++i) v[first + i] *= scale;
+  }
+}
+
+/// Stores a tile in the format that `to_wire` names. Every lane of the team calls it.
+template <team Team>
+FERRY_FN void store_wire(Team const& t, wire to_wire, row_place to, int column, int n,
+                         float const (&v)[Team::columns]) {
+  switch (to_wire) {
+    case wire::f32: return store_columns<float>(to.row, column, n, v);
+    case wire::bf16: return store_columns<bf16>(to.row, column, n, v);
+    case wire::fp16: return store_columns<fp16>(to.row, column, n, v);
+    case wire::fp8_e4m3: return store_blocks<f32_scaled<e4m3>>(t, to, column, n, v);
+    case wire::fp8_e4m3fnuz: return store_blocks<f32_scaled<e4m3fnuz>>(t, to, column, n, v);
+    case wire::fp8_ue8m0: return store_blocks<power_scaled>(t, to, column, n, v);
+    case wire::opaque: return;
+  }
+}
+
+/// Loads a tile in a format that rows have on their way home.
+template <int N>
+FERRY_FN void load_wire(wire from_wire, std::byte const* row, std::byte const* scales, int column,
+                        int n, float (&v)[N]) {
+  switch (from_wire) {
+    case wire::f32: return load_columns<float>(row, column, n, v);
+    case wire::bf16: return load_columns<bf16>(row, column, n, v);
+    case wire::fp16: return load_columns<fp16>(row, column, n, v);
+    case wire::fp8_e4m3: return load_fp8<e4m3>(row, scales, column, n, v);
+    case wire::fp8_e4m3fnuz: return load_fp8<e4m3fnuz>(row, scales, column, n, v);
+    default: return;
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// A token's choices: reading the caller's ids, and finding the ranks that serve them.
+#pragma once
+
+#include <ferry/exec/team.hpp>
+#include <ferry/kernels/step.hpp>
+
+#include <cstdint>
+
+namespace ferry {
+
+/// The caller's choices and weights, in the types that they have.
+struct caller_routing {
+  void const* ids = nullptr;  ///< [T, K]
+  std::int64_t id_stride = 0;
+  bool ids_are_int64 = false;
+  float const* weights = nullptr;  ///< [T, K], or null: all ones
+  std::int64_t weight_stride = 0;
+
+  FERRY_FN std::int64_t id(int token, int choice) const {
+    std::int64_t const at = token * id_stride + choice;
+    return ids_are_int64 ? static_cast<std::int64_t const*>(ids)[at]
+                         : static_cast<std::int32_t const*>(ids)[at];
+  }
+  FERRY_FN float weight(int token, int choice) const {
+    return weights ? weights[token * weight_stride + choice] : 1.0f;
+  }
+};
+
+/// Copies one token's routing into private memory; ids that name no expert become -1.
+/// Returns  how many ids were neither -1 nor an expert, on the leader; 0 on other lanes
+template <team Team>
+FERRY_FN std::uint64_t keep_routing(Team const& t, step_frame const& frame,
+                                    caller_routing const& from, int token) {
+  int const topk = frame.shape.topk;
+  std::uint64_t bad = 0;
+  for (int k = t.lane(); k < topk; k += Team::lanes) {
+    std::int64_t const id = from.id(token, k);
+    bool const known = id >= 0 && id < frame.shape.experts;
+    bad += !known && id != -1;
+    std::size_t const at = static_cast<std::size_t>(token) * static_cast<std::size_t>(topk) +
+                           static_cast<std::size_t>(k);
+    frame.memory.choices[at] = known ? static_cast<std::int32_t>(id) : -1;
+    frame.memory.weights[at] = from.weight(token, k);
+  }
+  t.sync();
+  return bad;
+}
+
+/// A token's kept choices.
+struct routing {
+  std::int32_t const* choices;  ///< [K]
+  float const* weights;         ///< [K]
+  std::int32_t const* owners;   ///< [experts]
+  int topk;
+
+  FERRY_FN int rank(int k) const { return choices[k] < 0 ? -1 : owners[choices[k]]; }
+
+  /// The smallest rank above `after` that serves a choice; -1 when there is none.
+  FERRY_FN int next_rank(int after) const {
+    int next = -1;
+    for (int k = 0; k < topk; ++k) {
+      int const r = rank(k);
+      if (r > after && (next < 0 || r < next)) next = r;
+    }
+    return next;
+  }
+};
+FERRY_FN routing routing_of(step_frame const& frame, int token) {
+  std::size_t const at =
+      static_cast<std::size_t>(token) * static_cast<std::size_t>(frame.shape.topk);
+  return {frame.memory.choices + at, frame.memory.weights + at, frame.memory.owners,
+          frame.shape.topk};
+}
+
+}  // namespace ferry

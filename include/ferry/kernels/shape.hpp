@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// The fixed sizes of an exchange, as kernels see them.
+#pragma once
+
+#include <ferry/base/types.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ferry {
+
+/// First expert of `rank` when `experts` are shared out over `ranks`: floor(rank * experts /
+/// ranks).
+FERRY_FN constexpr int first_expert_of(int rank, int ranks, int experts) {
+  return static_cast<int>(std::int64_t{rank} * experts / ranks);
+}
+
+/// The rank that owns `expert`: the last one whose first expert is not after it.
+FERRY_FN constexpr int owner_of(int expert, int ranks, int experts) {
+  return static_cast<int>(((std::int64_t{expert} + 1) * ranks - 1) / experts);
+}
+
+/// Sizes that never change while an exchange lives; equal on all ranks but for `rank`.
+struct exchange_shape {
+  int rank = 0;
+  int ranks = 1;
+  int experts = 1;
+  int topk = 1;
+  int hidden = 1;
+  int max_tokens = 1;    ///< M: most tokens of a rank in one step
+  int round_tokens = 1;  ///< M': most tokens of a rank in one round
+  int chunk_tokens = 1;  ///< C: tokens that share an arrived word
+  bool per_choice = false;
+
+  wire sent = wire::bf16;       ///< format of rows to the experts
+  wire returned = wire::bf16;   ///< format of rows home
+  std::size_t row_bytes = 0;    ///< of a row in flight to the experts
+  std::size_t scale_bytes = 0;  ///< of its scales
+  std::size_t home_bytes = 0;   ///< of a row in flight home
+  std::size_t home_scale_bytes = 0;
+
+  FERRY_FN constexpr int max_rounds() const { return ceil_div(max_tokens, round_tokens); }
+  /// Chunks of a full round.
+  FERRY_FN constexpr int round_chunks() const { return ceil_div(round_tokens, chunk_tokens); }
+  /// Chunks of a full step, numbered round by round.
+  FERRY_FN constexpr int step_chunks() const { return max_rounds() * round_chunks(); }
+  FERRY_FN constexpr int first_expert(int of_rank) const {
+    return first_expert_of(of_rank, ranks, experts);
+  }
+  FERRY_FN constexpr int local_experts(int of_rank) const {
+    return first_expert(of_rank + 1) - first_expert(of_rank);
+  }
+  /// Most experts that any rank owns.
+  FERRY_FN constexpr int most_local_experts() const { return ceil_div(experts, ranks); }
+  /// Epochs that a step takes: one, or one for each possible round of dispatch and of combine.
+  FERRY_FN constexpr std::uint64_t step_epochs() const {
+    return max_rounds() == 1 ? 1 : 2 * static_cast<std::uint64_t>(max_rounds());
+  }
+  /// Rows that come home per token from one rank's slot of the returned array.
+  FERRY_FN constexpr int home_rows_per_token() const { return per_choice ? topk : 1; }
+};
+
+}  // namespace ferry

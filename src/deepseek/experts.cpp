@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+#include <ferry/base/block_scale.hpp>
+#include <ferry/base/number_formats.hpp>
+#include <ferry/deepseek/experts.hpp>
+
+#include "base/fail.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ferry::deepseek {
+namespace {
+
+/// Rows and scales may lie at any byte: an f32 scale behind 45 codes is not aligned.
+template <class T>
+T read(std::byte const* at, std::int64_t index) {
+  T value;
+  std::memcpy(&value, at + index * static_cast<std::int64_t>(sizeof value), sizeof value);
+  return value;
+}
+
+template <class T>
+void decode(std::byte const* row, int hidden, float* to) {
+  for (int i = 0; i < hidden; ++i) to[i] = to_float(read<T>(row, i));
+}
+
+template <class T, class Scale>
+void decode_blocks(std::byte const* row, std::byte const* scales, int hidden, float* to) {
+  for (int begin = 0; begin < hidden; begin += scale_block) {
+    float const scale = to_float(read<Scale>(scales, begin / scale_block));
+    int const end = std::min(begin + scale_block, hidden);
+    for (int i = begin; i < end; ++i) to[i] = dequantise(read<T>(row, i), scale);
+  }
+}
+
+}  // namespace
+
+void decode_row(ferry::wire w, std::byte const* row, std::byte const* scales, int hidden,
+                float* to) {
+  switch (w) {
+    case wire::f32: return decode<float>(row, hidden, to);
+    case wire::bf16: return decode<bf16>(row, hidden, to);
+    case wire::fp16: return decode<fp16>(row, hidden, to);
+    case wire::fp8_e4m3: return decode_blocks<e4m3, float>(row, scales, hidden, to);
+    case wire::fp8_e4m3fnuz: return decode_blocks<e4m3fnuz, float>(row, scales, hidden, to);
+    case wire::fp8_ue8m0: return decode_blocks<e4m3, e8m0>(row, scales, hidden, to);
+    case wire::opaque: break;  // refused by experts::make
+  }
+}
+
+result<experts> experts::make(std::vector<mlp> local, int hidden, ferry::wire wire) {
+  if (wire == wire::opaque) {
+    return fail(error_code::unsupported, "experts cannot read opaque rows");
+  }
+  for (mlp const& expert : local) {
+    if (expert.hidden() != hidden) {
+      return fail(error_code::invalid_argument, "an expert of hidden size {} among those of {}",
+                  expert.hidden(), hidden);
+    }
+  }
+  experts e;
+  e.local_ = std::move(local);
+  e.hidden_ = hidden;
+  e.wire_ = wire;
+  return e;
+}
+
+std::size_t experts::scratch_size() const {
+  std::size_t size = 0;
+  for (mlp const& expert : local_) size = std::max(size, expert.scratch_size());
+  return size + static_cast<std::size_t>(linear::most_rows) * static_cast<std::size_t>(hidden_);
+}
+
+result<void> experts::apply(received const& in, matrix<float> out, std::span<float> scratch) const {
+  if (in.num_local_experts != size() || in.rows.columns != hidden_ || out.columns != hidden_) {
+    return fail(error_code::invalid_argument,
+                "{} experts of hidden size {} got rows for {} experts of {}, and {} out", size(),
+                hidden_, in.num_local_experts, in.rows.columns, out.columns);
+  }
+  if (scratch.size() < scratch_size()) {
+    return fail(error_code::invalid_argument, "scratch of {} elements, {} are needed",
+                scratch.size(), scratch_size());
+  }
+  float* decoded = scratch.data();
+  auto const inner = scratch.subspan(static_cast<std::size_t>(linear::most_rows) *
+                                     static_cast<std::size_t>(hidden_));
+  std::int64_t const stride = in.rows.stride_bytes();
+  bool const as_they_are =
+      wire_ == wire::f32 && in.index == nullptr && stride % std::int64_t{sizeof(float)} == 0;
+  for (int e = 0; e < size(); ++e) {
+    std::int64_t const end = std::int64_t{in.starts[e]} + in.counts[e];
+    if (in.counts[e] > 0 && end > out.rows) {
+      return fail(error_code::invalid_argument, "expert {} writes up to row {} of {}",
+                  in.first_expert + e, end, out.rows);
+    }
+    for (std::int64_t begin = in.starts[e]; begin < end; begin += linear::most_rows) {
+      std::int64_t const rows = std::min<std::int64_t>(linear::most_rows, end - begin);
+      matrix<float const> x = dense<float const>(decoded, rows, hidden_);
+      if (as_they_are) {
+        x = {reinterpret_cast<float const*>(in.rows[begin]), rows, hidden_,
+             stride / std::int64_t{sizeof(float)}};
+      } else {
+        for (std::int64_t i = 0; i < rows; ++i) {
+          std::int64_t const row = in.index != nullptr ? in.index[begin + i] : begin + i;
+          std::byte const* scales = in.scales.data != nullptr ? in.scales[row] : nullptr;
+          decode_row(wire_, in.rows[row], scales, hidden_, decoded + i * hidden_);
+        }
+      }
+      FERRY_CHECK(local_[static_cast<std::size_t>(e)].apply(
+          x, {out[begin], rows, hidden_, out.row_stride}, inner));
+    }
+  }
+  return {};
+}
+
+}  // namespace ferry::deepseek

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+#include "base/fail.hpp"
+#include "exchange/exchange_state.hpp"
+
+#include <ferry/exec/cpu/code_level.hpp>
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <thread>
+
+namespace ferry {
+namespace {
+
+struct named_option {
+  char const* name;
+  std::int64_t value;
+};
+
+// Everything that must be the same on all ranks.
+std::vector<named_option> common_options(exchange_options const& o) {
+  auto const n = [](auto x) { return static_cast<std::int64_t>(x); };
+  return {{"num_experts", o.num_experts},
+          {"topk", o.topk},
+          {"hidden", o.hidden},
+          {"max_tokens", o.max_tokens},
+          {"wire", n(o.wire)},
+          {"combine_wire", n(o.combine_wire)},
+          {"reduction", n(o.reduction)},
+          {"opaque_row_bytes", n(o.opaque_row_bytes)},
+          {"opaque_scale_bytes", n(o.opaque_scale_bytes)},
+          {"num_microbatches", o.num_microbatches},
+          {"round_tokens", o.round_tokens},
+          {"chunk_tokens", o.chunk_tokens},
+          {"via", n(o.via)}};
+}
+
+// Compares the options of all ranks, and learns each rank's fp8 flavour.
+result<std::vector<std::byte>> compare_options(group const& ranks, exchange_options const& o) {
+  std::vector<named_option> const mine = common_options(o);
+  std::vector<std::int64_t> message;
+  for (named_option const& option : mine) message.push_back(option.value);
+  message.push_back(o.receive_fnuz);
+  FERRY_TRY(auto const all, ranks.all_gather(std::as_bytes(std::span(message))));
+  std::vector<std::byte> fnuz;
+  for (int r = 0; r < ranks.size(); ++r) {
+    bytes const& theirs = all[static_cast<std::size_t>(r)];
+    std::vector<std::int64_t> values(message.size());
+    if (theirs.size() != message.size() * sizeof(std::int64_t))
+      return fail(error_code::invalid_argument, "rank {} makes another exchange at the same time",
+                  r);
+    std::memcpy(values.data(), theirs.data(), theirs.size());
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      if (values[i] != mine[i].value)
+        return fail(error_code::invalid_argument, "{} is {} on rank {}, but {} on rank {}",
+                    mine[i].name, mine[i].value, ranks.rank(), values[i], r);
+    fnuz.push_back(static_cast<std::byte>(values.back() != 0));
+  }
+  return fnuz;
+}
+
+// A rank that fails here would leave its peers waiting in the next collective call, so all tell
+// each other how it went.
+result<void> agree(group const& ranks, result<void> const& mine) {
+  std::string const text = mine ? "" : mine.error().message;
+  std::span<char const> const chars(text.data(), text.size());
+  FERRY_TRY(auto const all, ranks.all_gather(std::as_bytes(chars)));
+  if (!mine) return mine.error();
+  for (int r = 0; r < ranks.size(); ++r) {
+    bytes const& theirs = all[static_cast<std::size_t>(r)];
+    if (!theirs.empty())
+      return fail(error_code::invalid_argument, "rank {} refused the exchange: {}", r,
+                  std::string(reinterpret_cast<char const*>(theirs.data()), theirs.size()));
+  }
+  return {};
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+result<void> reach_peers(exchange_core& core) {
+  std::size_t const asleep = core.window.offset(window_field::asleep);
+  std::vector<mapped_window> through_network;
+  for (int r = 0; r < core.shape.ranks; ++r) {
+    auto const i = static_cast<std::size_t>(r);
+    window const& w = core.windows.windows[i];
+    if (!w.data())
+      return fail(error_code::unsupported,
+                  "rank {} cannot be mapped ({}), and no network transport is built", r,
+                  core.windows.why[i]);
+    bool const networked = core.options.via == reach::network && r != core.shape.rank;
+    core.readable.push_back(w.data());
+    core.mapped.push_back(networked ? nullptr : w.data());
+    through_network.push_back({w.bytes(), asleep});
+  }
+  if (core.options.via != reach::network) return {};
+  std::size_t const staging =
+      std::max<std::size_t>(std::size_t{4} << 20, 4 * send_rows::scratch_bytes(core.shape));
+  core.out = std::make_unique<outbox>(
+      make_loopback_transport(core.shape.rank, std::move(through_network), core.options.faults),
+      core.shape.ranks, staging, core.waits(0).timeout);
+  return {};
+}
+
+result<void> check_local(group const& ranks, exchange_options const& options, exchange_core& core) {
+  FERRY_CHECK(validate(options, ranks.size()));
+  core.shape = shape_of(options, ranks.rank(), ranks.size());
+  FERRY_TRY(core.layout, positions_of(options, core.shape));
+  FERRY_TRY(code_level const level, chosen_code_level());
+  core.kernels = &cpu_kernels_for(level);
+  core.window = lay_out_window(core.shape, options.num_microbatches);
+  return {};
+}
+
+}  // namespace
+
+waiter::settings exchange_core::waits(int slot) const {
+  waiter::settings s;
+  s.timeout = options.timeout.count() ? options.timeout : ranks.timeout();
+  s.slot = slot;
+  // Where there are fewer cores than threads, a thread that spins keeps the one it waits for from
+  // running.
+  if (ranks.ranks_on_this_machine() * options.blocks > usable_cores()) {
+    s.spin_turns = 0;
+    s.yield_turns = 0;
+  }
+  return s;
+}
+
+result<exchange> make_exchange(group const& ranks, exchange_options const& options) {
+  FERRY_CHECK(ranks.usable());
+  auto state = std::make_unique<exchange::state>();
+  exchange_core& core = state->core;
+  core.ranks = ranks;
+  core.options = options;
+  FERRY_CHECK(agree(ranks, check_local(ranks, options, core)));
+  FERRY_TRY(core.receives_fnuz, compare_options(ranks, options));
+  for (int e = 0; e < options.num_experts; ++e)
+    core.owners.push_back(owner_of(e, ranks.size(), options.num_experts));
+  FERRY_TRY(core.windows, ranks.share_window(core.window.bytes()));
+  result<void> made = reach_peers(core);
+  for (int s = 0; s < options.num_microbatches && made; ++s) {
+    auto slot = std::make_unique<microbatch::state>(core, s);
+    made = slot->allocate();
+    if (!made) break;
+    std::byte* const own = core.readable[static_cast<std::size_t>(ranks.rank())];
+    slot->waits = std::make_unique<waiter>(
+        core.waits(s),
+        reinterpret_cast<std::uint32_t*>(own + core.window.offset(window_field::asleep)),
+        core.status_of(ranks.rank()), [&core](awaited const& what, bool expired, failure& found) {
+          return look_at_peers(core, what, expired, found);
+        });
+    state->slots.push_back(ferry::microbatch(std::move(slot)));
+  }
+  FERRY_CHECK(agree(ranks, made));
+  return exchange(std::move(state));
+}
+
+exchange::exchange(std::unique_ptr<state> s) : state_(std::move(s)) {}
+exchange::exchange(exchange&&) noexcept = default;
+exchange::~exchange() = default;
+
+ferry::microbatch& exchange::microbatch(int index) {
+  return state_->slots[static_cast<std::size_t>(index)];
+}
+int exchange::num_microbatches() const {
+  return static_cast<int>(state_->slots.size());
+}
+exchange_options const& exchange::options() const {
+  return state_->core.options;
+}
+group const& exchange::ranks() const {
+  return state_->core.ranks;
+}
+int exchange::first_expert(int rank) const {
+  return state_->core.shape.first_expert(rank);
+}
+
+exchange_counters exchange::counters() const {
+  exchange_counters sum;
+  for (ferry::microbatch const& slot : state_->slots) {
+    auto const of = [&](tally t) { return slot.state_->frame.memory.tallies[static_cast<int>(t)]; };
+    sum.steps += slot.state_->steps;
+    sum.dispatch_bytes += of(tally::sent_bytes);
+    sum.dispatch_self_bytes += of(tally::sent_self_bytes);
+    sum.combine_bytes += of(tally::returned_bytes);
+    sum.combine_self_bytes += of(tally::returned_self_bytes);
+    sum.ids_out_of_range += of(tally::ids_out_of_range);
+    sum.rows_received += of(tally::rows_received);
+  }
+  return sum;
+}
+
+}  // namespace ferry

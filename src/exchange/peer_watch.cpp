@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+// Who is to blame when a wait goes on for too long (rule R9).
+
+#include "base/fail.hpp"
+#include "exchange/exchange_state.hpp"
+
+#include <atomic>
+
+namespace ferry {
+namespace {
+
+// The failure that a peer has recorded in its own window, if it has and we can read it.
+std::optional<failure> recorded_by(exchange_core const& core, int rank) {
+  status_record* const status = core.status_of(rank);
+  if (!status) return std::nullopt;
+  if (std::atomic_ref(status->failed).load(std::memory_order_acquire) != status_record::complete)
+    return std::nullopt;
+  return status->record;
+}
+
+// The rank that `rank` has been waiting for, long enough to say so; -1 if it does not wait.
+int waits_for(exchange_core const& core, int rank) {
+  status_record* const status = core.status_of(rank);
+  if (!status) return -1;
+  return static_cast<int>(std::atomic_ref(status->waiting).load(std::memory_order_relaxed)) - 1;
+}
+
+// From the rank that we wait for to the one that it waits for, and so on, to one that does not
+// wait. A rank that was stopped while it waited closes a circle: it is the last one before the
+// circle does.
+int end_of_chain(exchange_core const& core, int first) {
+  std::vector<bool> seen(static_cast<std::size_t>(core.shape.ranks), false);
+  seen[static_cast<std::size_t>(core.shape.rank)] = true;
+  int rank = first;
+  for (;;) {
+    seen[static_cast<std::size_t>(rank)] = true;
+    int const next = waits_for(core, rank);
+    if (next < 0 || next >= core.shape.ranks || seen[static_cast<std::size_t>(next)]) return rank;
+    rank = next;
+  }
+}
+
+}  // namespace
+
+status_record* exchange_core::status_of(int rank) const {
+  std::byte* const base = readable[static_cast<std::size_t>(rank)];
+  return base ? reinterpret_cast<status_record*>(base + window.offset(window_field::status))
+              : nullptr;
+}
+
+bool look_at_peers(exchange_core const& core, awaited const& what, bool expired, failure& found) {
+  int const me = core.shape.rank;
+  // A process that died without a word is a root cause. One that had failed before and then went is
+  // not: it names another.
+  std::optional<failure> from_record;
+  for (int r = 0; r < core.shape.ranks; ++r) {
+    if (r == me) continue;
+    std::optional<failure> const record = recorded_by(core, r);
+    if (!record && core.ranks.look(r) == presence::gone) {
+      found.code = error_code::unreachable;
+      found.rank = r;
+      return true;
+    }
+    if (record && !from_record) from_record = record;
+  }
+  if (from_record) {
+    found.code = from_record->code;
+    found.rank = from_record->rank;
+    return true;
+  }
+  if (core.ranks.look(what.rank) == presence::left) {
+    found.code = error_code::unreachable;
+    found.rank = what.rank;
+    return true;
+  }
+  if (!expired) return false;
+  found.code = error_code::timeout;
+  found.rank = end_of_chain(core, what.rank);
+  return true;
+}
+
+error explain(exchange_core const& core, failure const& f) {
+  static constexpr char const* names[] = {"header", "arrived", "back", "done"};
+  std::string const place = fmt::format(
+      "slot {}{}: rank {} waited for the {} word of rank {}, epoch {} expected, {} seen", f.slot,
+      f.wait.chunk < 0 ? "" : fmt::format(", chunk {}", f.wait.chunk), core.shape.rank,
+      names[static_cast<int>(f.wait.kind)], f.wait.rank, f.wait.epoch, f.seen);
+  if (f.code == error_code::unreachable) {
+    bool const left = core.ranks.look(f.rank) == presence::left;
+    return fail(f.code, "rank {} {} ({})", f.rank,
+                left ? "has left the group" : "is gone: its process ended", place);
+  }
+  if (f.rank == core.shape.rank)
+    return fail(f.code, "the other ranks gave up waiting for this rank, {} ({})", f.rank, place);
+  return fail(f.code, "rank {} did not come within {} ms ({})", f.rank,
+              core.waits(f.slot).timeout.count(), place);
+}
+
+}  // namespace ferry

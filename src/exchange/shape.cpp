@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+#include "base/fail.hpp"
+#include "exchange/exchange_state.hpp"
+
+#include <algorithm>
+
+namespace ferry {
+namespace {
+
+// Bytes of a row of `hidden` columns in flight, and of its scales.
+std::size_t row_bytes_of(wire w, int hidden) {
+  return static_cast<std::size_t>(hidden) * bytes_of(element_of(w));
+}
+std::size_t scale_bytes_of(wire w, int hidden) {
+  if (!is_fp8(w)) return 0;
+  auto const blocks = static_cast<std::size_t>(ceil_div(hidden, scale_block));
+  return w == wire::fp8_ue8m0 ? blocks : 4 * blocks;
+}
+
+// Tokens that share a flag. A CPU waits with a system call where a GPU polls, so it likes few
+// flags.
+int default_chunk_tokens() {
+  return 16;
+}
+
+}  // namespace
+
+exchange_shape shape_of(exchange_options const& options, int rank, int num_ranks) {
+  exchange_shape s;
+  s.rank = rank;
+  s.ranks = num_ranks;
+  s.experts = options.num_experts;
+  s.topk = options.topk;
+  s.hidden = options.hidden;
+  s.max_tokens = options.max_tokens;
+  s.round_tokens = options.round_tokens ? options.round_tokens : options.max_tokens;
+  s.chunk_tokens = options.chunk_tokens ? options.chunk_tokens : default_chunk_tokens();
+  s.per_choice = options.reduction == reduction::per_choice;
+  s.sent = options.wire;
+  s.returned = options.combine_wire;
+  bool const opaque = options.wire == wire::opaque;
+  s.row_bytes = opaque ? options.opaque_row_bytes : row_bytes_of(s.sent, s.hidden);
+  s.scale_bytes = opaque ? options.opaque_scale_bytes : scale_bytes_of(s.sent, s.hidden);
+  s.home_bytes = row_bytes_of(s.returned, s.hidden);
+  s.home_scale_bytes = scale_bytes_of(s.returned, s.hidden);
+  return s;
+}
+
+result<positions> positions_of(exchange_options const& options, exchange_shape const& shape) {
+  positions p;
+  std::int64_t const experts = shape.local_experts(shape.rank);
+  std::int64_t const tokens = std::int64_t{shape.ranks} * shape.max_tokens;
+  p.in_place = options.layout == layout::in_place;
+  if (options.layout == layout::padded) {
+    p.per_expert = options.capacity ? options.capacity : tokens;
+    p.capacity = p.per_expert * experts;
+  } else {
+    p.align = options.layout == layout::grouped ? options.row_align : 1;
+    p.capacity =
+        options.capacity ? options.capacity : tokens * shape.topk + experts * (p.align - 1);
+  }
+  if (p.capacity > INT32_MAX)
+    return fail(
+        error_code::invalid_argument,
+        "{} positions for received rows on rank {} ({} ranks, {} tokens, top-{}, {} experts); "
+        "at most {}: set options.capacity",
+        p.capacity, shape.rank, shape.ranks, shape.max_tokens, shape.topk, experts, INT32_MAX);
+  return p;
+}
+
+result<std::size_t> window_bytes(exchange_options const& options, int num_ranks) {
+  FERRY_CHECK(validate(options, num_ranks));
+  return lay_out_window(shape_of(options, 0, num_ranks), options.num_microbatches).bytes();
+}
+
+}  // namespace ferry

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+#include "kernels/cpu_kernels.hpp"
+
+namespace ferry {
+
+cpu_kernels const& cpu_kernels_level_v2();
+cpu_kernels const& cpu_kernels_level_v3();
+cpu_kernels const& cpu_kernels_level_v4();
+
+cpu_kernels const& cpu_kernels_for(code_level level) {
+#if defined(FERRY_HAS_LEVEL_V4)
+  if (level == code_level::v4) return cpu_kernels_level_v4();
+#endif
+#if defined(FERRY_HAS_LEVEL_V3)
+  if (level >= code_level::v3) return cpu_kernels_level_v3();
+#endif
+  (void)level;
+  return cpu_kernels_level_v2();
+}
+
+}  // namespace ferry

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+// Compiled once per code level, with FERRY_CPU_LEVEL naming its tag (level_v2, ...). Everything
+// here is a template over the tag, or inlined: two levels never share a symbol.
+
+#include "kernels/cpu_kernels.hpp"
+
+#include <ferry/exec/cpu/cpu_team.hpp>
+
+namespace ferry {
+namespace {
+
+template <class Level, class Kernel>
+struct on_all_teams {
+  cpu_launch const& with;
+  Kernel const& kernel;
+
+  void operator()(int index, int teams) const {
+    cpu_team<Level> const team(
+        index, teams, *with.waits,
+        with.scratch + static_cast<std::size_t>(index) * with.scratch_stride);
+    if (with.out)
+      kernel(team, network_delivery{with.mapped, with.out});
+    else
+      kernel(team, with.mapped);
+  }
+};
+
+template <class Level, class Kernel>
+void launch(cpu_launch const& with, Kernel const& kernel) {
+  with.executor->run(on_all_teams<Level, Kernel>{with, kernel});
+}
+
+template <class Level>
+constexpr cpu_kernels table{launch<Level, send_rows>, launch<Level, receive_rows>,
+                            launch<Level, credit_round>, launch<Level, return_rows>,
+                            launch<Level, gather_rows>};
+
+}  // namespace
+
+#define FERRY_KERNELS_OF_LEVEL FERRY_JOIN(cpu_kernels_, FERRY_CPU_LEVEL)
+cpu_kernels const& FERRY_KERNELS_OF_LEVEL() {
+  return table<FERRY_CPU_LEVEL>;
+}
+
+}  // namespace ferry

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+#include <ferry/options.hpp>
+
+#include "base/fail.hpp"
+
+#include <bit>
+
+namespace ferry {
+namespace {
+
+result<void> in_range(char const* name, std::int64_t value, std::int64_t low, std::int64_t high) {
+  if (value < low || value > high)
+    return fail(error_code::invalid_argument, "{} is {}; it must be {} to {}", name, value, low,
+                high);
+  return {};
+}
+
+result<void> float_type(char const* name, dtype type) {
+  if (type == dtype::f32 || type == dtype::bf16 || type == dtype::fp16) return {};
+  return fail(error_code::invalid_argument, "{} is {}; it must be f32, bf16 or fp16", name,
+              to_string(type));
+}
+
+result<void> check_opaque(exchange_options const& o) {
+  bool const opaque = o.wire == wire::opaque;
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  FERRY_CHECK(in_range("opaque_row_bytes", static_cast<std::int64_t>(o.opaque_row_bytes),
+                       opaque ? 1 : 0, opaque ? most : 0));
+  return in_range("opaque_scale_bytes", static_cast<std::int64_t>(o.opaque_scale_bytes), 0,
+                  opaque ? most : 0);
+}
+
+result<void> check_rounds(exchange_options const& o) {
+  FERRY_CHECK(in_range("round_tokens", o.round_tokens, 0, o.max_tokens));
+  bool const rounds = o.round_tokens != 0 && o.round_tokens < o.max_tokens;
+  if (rounds && o.layout == layout::in_place)
+    return fail(
+        error_code::invalid_argument,
+        "layout in_place with round_tokens {} below max_tokens {}: rounds reuse the inbox, so "
+        "rows cannot stay in it",
+        o.round_tokens, o.max_tokens);
+  if (o.chunk_tokens != 0 && !std::has_single_bit(static_cast<unsigned>(o.chunk_tokens)))
+    return fail(error_code::invalid_argument, "chunk_tokens is {}; it must be 1, 2, 4, 8 or 16",
+                o.chunk_tokens);
+  return in_range("chunk_tokens", o.chunk_tokens, 0, 16);
+}
+
+}  // namespace
+
+result<void> validate(exchange_options const& o, int num_ranks) {
+  FERRY_CHECK(in_range("the number of ranks", num_ranks, 1, 65536));
+  FERRY_CHECK(in_range("num_experts", o.num_experts, 1, 1 << 20));
+  FERRY_CHECK(in_range("topk", o.topk, 1, 32));
+  FERRY_CHECK(in_range("hidden", o.hidden, 1, 1 << 24));
+  FERRY_CHECK(in_range("max_tokens", o.max_tokens, 1, (1 << 24) - 1));
+  FERRY_CHECK(float_type("tokens", o.tokens));
+  FERRY_CHECK(float_type("expert_rows", o.expert_rows));
+  FERRY_CHECK(float_type("output", o.output));
+  if (o.combine_wire == wire::fp8_ue8m0 || o.combine_wire == wire::opaque)
+    return fail(error_code::invalid_argument,
+                "combine_wire is {}; it must be f32, bf16, fp16, fp8_e4m3 or fp8_e4m3fnuz",
+                to_string(o.combine_wire));
+  FERRY_CHECK(check_opaque(o));
+  FERRY_CHECK(in_range("row_align", o.row_align, 1, 1 << 16));
+  FERRY_CHECK(in_range("capacity", o.capacity, 0, INT32_MAX));
+  FERRY_CHECK(in_range("blocks", o.blocks, 1, 256));
+  FERRY_CHECK(in_range("num_microbatches", o.num_microbatches, 1, 64));
+  FERRY_CHECK(in_range("timeout in milliseconds", o.timeout.count(), 0, 86'400'000));
+  if (o.via == reach::self)
+    return fail(error_code::invalid_argument, "via is self; it must be mapped or network");
+  return check_rounds(o);
+}
+
+}  // namespace ferry
