@@ -8,7 +8,7 @@ find_package(fmt REQUIRED)
 add_library(ferry_build INTERFACE)
 target_compile_features(ferry_build INTERFACE cxx_std_20)
 # Products and sums round separately unless the code says fma: results do not depend on the compiler.
-target_compile_options(ferry_build INTERFACE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off
+target_compile_options(ferry_build INTERFACE -Wall -Wextra -Wpedantic $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -ffp-contract=off
                        $<$<BOOL:${FERRY_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 sees overflows and uninitialised reads in inlined library code that are not there.

@@ -124,16 +124,13 @@ class microbatch {
   /// Ends a step whose results nobody wants. Collective, in place of combine.
   result<void> release(queue& q);
 
- private:
-  friend class exchange;
   struct state;
   explicit microbatch(std::unique_ptr<state> s);
-
- public:
   microbatch(microbatch&&) noexcept;
   ~microbatch();
 
  private:
+  friend class exchange;
   std::unique_ptr<state> state_;
 };
 

@@ -136,9 +136,10 @@ waiter::settings exchange_core::waits(int slot) const {
 
 result<exchange> make_exchange(group const& ranks, exchange_options const& options) {
   FERRY_CHECK(ranks.usable());
-  auto state =
-      std::make_unique<exchange::state>(exchange::state{{.ranks = ranks, .options = options}, {}});
+  auto state = std::make_unique<exchange::state>();
   exchange_core& core = state->core;
+  core.ranks = ranks;
+  core.options = options;
   FERRY_CHECK(agree(ranks, check_local(ranks, options, core)));
   FERRY_TRY(core.receives_fnuz, compare_options(ranks, options));
   for (int e = 0; e < options.num_experts; ++e)

@@ -129,8 +129,8 @@ class loopback_transport final : public transport {
       bool const broken = happens(faults_.fail);
       bool const lost = op.from && happens(faults_.drop);
       bool const late = happens(faults_.delay);
-      auto const pause =
-          late ? faults_.longest_delay * static_cast<long>(choices_() % 1024) / 1024 : std::chrono::microseconds{0};
+      auto const pause = late ? faults_.longest_delay * static_cast<long>(choices_() % 1024) / 1024
+                              : std::chrono::microseconds{0};
       lock.unlock();
       if (late) std::this_thread::sleep_for(pause);
       if (!broken && !lost) carry_out(op);

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace ferry {
 
@@ -22,6 +23,12 @@ struct matrix {
   std::int64_t row_stride = 0;
 
   FERRY_FN constexpr T* operator[](std::int64_t row) const { return data + row * row_stride; }
+  /// Who may write may read.
+  template <class Const>
+  requires(std::is_same_v<Const, T const> && !std::is_const_v<T>) FERRY_FN constexpr
+  operator matrix<Const>() const {
+    return {data, rows, columns, row_stride};
+  }
 };
 
 /// Dense rows: the stride is the number of columns.
@@ -46,6 +53,12 @@ struct any_matrix {
   }
   FERRY_FN constexpr Byte* operator[](std::int64_t row) const {
     return data + row * stride_bytes();
+  }
+  /// Who may write may read.
+  template <class Const>
+  requires(std::is_same_v<Const, Byte const> && !std::is_const_v<Byte>) FERRY_FN constexpr
+  operator any_matrix<Const>() const {
+    return {data, rows, columns, type, row_stride_bytes};
   }
 };
 using tensor = any_matrix<std::byte>;

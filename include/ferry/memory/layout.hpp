@@ -11,8 +11,8 @@
 
 namespace ferry {
 
-/// Where each field of an enumeration `Field` (whose last value is `count_`) lies. A field is an array
-/// of `items` items, `stride` bytes apart.
+/// Where each field of an enumeration `Field` (whose last value is `count_`) lies. A field is an
+/// array of `items` items, `stride` bytes apart.
 template <class Field>
 class field_layout {
  public:

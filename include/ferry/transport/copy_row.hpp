@@ -19,9 +19,9 @@ FERRY_FN void copy_row(Team const& t, std::byte* to, std::byte const* from, std:
   } else {
     using chunk = typename Team::chunk;
     std::size_t const whole = bytes / sizeof(chunk);
-    bool const aligned =
-        (reinterpret_cast<std::size_t>(to) | reinterpret_cast<std::size_t>(from)) %
-            alignof(chunk) == 0;
+    bool const aligned = (reinterpret_cast<std::size_t>(to) | reinterpret_cast<std::size_t>(from)) %
+                             alignof(chunk) ==
+                         0;
     std::size_t const vectors = aligned ? whole : 0;
     for (std::size_t i = static_cast<std::size_t>(t.lane()); i < vectors; i += Team::lanes)
       reinterpret_cast<chunk*>(to)[i] = reinterpret_cast<chunk const*>(from)[i];

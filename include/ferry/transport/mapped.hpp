@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-/// Delivery to peers whose windows this rank has mapped: plain stores, and one release store a flag.
+/// Delivery to peers whose windows this rank has mapped: plain stores, and one release store a
+/// flag.
 #pragma once
 
 #include <ferry/exec/cpu/waiter.hpp>

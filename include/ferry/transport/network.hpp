@@ -9,8 +9,8 @@
 
 namespace ferry {
 
-/// Mapped where there is a window, posted to the outbox where there is none. The same kernels run on
-/// it as on mapped_delivery. For CPU teams, which post by themselves.
+/// Mapped where there is a window, posted to the outbox where there is none. The same kernels run
+/// on it as on mapped_delivery. For CPU teams, which post by themselves.
 struct network_delivery {
   mapped_delivery mapped;  ///< windows[rank] is null for a peer on the network
   outbox* out;

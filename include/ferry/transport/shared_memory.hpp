@@ -21,6 +21,7 @@ struct mapped_window {
 
 /// Makes the transport of `rank` over windows that are all mapped here. Puts are complete when they
 /// return, in order.
-std::unique_ptr<transport> make_shared_memory_transport(int rank, std::vector<mapped_window> windows);
+std::unique_ptr<transport> make_shared_memory_transport(int rank,
+                                                        std::vector<mapped_window> windows);
 
 }  // namespace ferry

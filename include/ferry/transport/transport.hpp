@@ -25,11 +25,11 @@ enum class strength {
 
 /// What a transport can do, as data. A program asks before it relies on it.
 struct abilities {
-  bool remote_add = false;       ///< signals may add instead of storing
-  bool ordered_puts = false;     ///< puts to one rank become visible in posting order
-  bool from_device = false;      ///< a kernel may post by itself
-  std::size_t max_put_bytes = 0; ///< longest single put
-  std::size_t inline_bytes = 0;  ///< puts up to this length read their source while posting
+  bool remote_add = false;        ///< signals may add instead of storing
+  bool ordered_puts = false;      ///< puts to one rank become visible in posting order
+  bool from_device = false;       ///< a kernel may post by itself
+  std::size_t max_put_bytes = 0;  ///< longest single put
+  std::size_t inline_bytes = 0;   ///< puts up to this length read their source while posting
 };
 
 /// A place in a rank's exposed window.
@@ -52,8 +52,8 @@ class transport {
   /// Makes `rank`'s window reachable by the bytes that it exposed.
   virtual result<void> connect(int rank, std::span<std::byte const> address) = 0;
 
-  /// Writes `from` to `to`, some time. Promises no order among puts. `from` must stay unchanged until a
-  /// flush of that rank has returned, or a later signal's consequence proves arrival.
+  /// Writes `from` to `to`, some time. Promises no order among puts. `from` must stay unchanged
+  /// until a flush of that rank has returned, or a later signal's consequence proves arrival.
   /// Errors   invalid_argument outside the peer's window or longer than max_put_bytes; unreachable
   virtual result<post> put(remote_region to, std::byte const* from) = 0;
 
