@@ -152,7 +152,9 @@ class experts_over : public testing::TestWithParam<wire> {
 INSTANTIATE_TEST_SUITE_P(wires, experts_over,
                          testing::Values(wire::f32, wire::bf16, wire::fp16, wire::fp8_e4m3,
                                          wire::fp8_e4m3fnuz, wire::fp8_ue8m0),
-                         [](auto const& parameter) { return std::string(to_string(parameter.param)); });
+                         [](auto const& parameter) {
+                           return std::string(to_string(parameter.param));
+                         });
 
 TEST_P(experts_over, run_the_rows_before_each_of_them) {
   arrival const a(GetParam());

@@ -17,8 +17,8 @@
 namespace ferry::deepseek {
 namespace {
 
-using ::testing::ElementsAre;
 using test::owned_matrix;
+using ::testing::ElementsAre;
 
 struct choice {
   std::vector<std::int32_t> ids;
@@ -102,9 +102,8 @@ TEST(gate, follows_the_reference_under_every_rule) {
             owned_matrix const logits("logits" + std::to_string(tried), 1, 24, 4);
             owned_matrix const bias("bias" + std::to_string(tried), 1, 24, 0.5F);
             auto const found = choose_one(rule, logits.values, bias.values);
-            auto const expected =
-                reference::choose(rule, reference::to_table(logits.view())[0],
-                                  reference::to_table(bias.view())[0]);
+            auto const expected = reference::choose(rule, reference::to_table(logits.view())[0],
+                                                    reference::to_table(bias.view())[0]);
             for (std::size_t k = 0; k < found.ids.size(); ++k) {
               EXPECT_EQ(found.ids[k], expected.ids[k]) << tried;
               EXPECT_NEAR(found.weights[k], expected.weights[k], 1e-6) << tried;

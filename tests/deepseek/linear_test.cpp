@@ -40,7 +40,8 @@ INSTANTIATE_TEST_SUITE_P(all, linear_in,
                                          setting{dtype::bf16, row_calls::sixteen}),
                          [](auto const& parameter) {
                            return std::string(to_string(parameter.param.compute)) +
-                                  (parameter.param.calls == row_calls::probed ? "_probed" : "_sixteen");
+                                  (parameter.param.calls == row_calls::probed ? "_probed"
+                                                                              : "_sixteen");
                          });
 
 void round_to(dtype type, owned_matrix& m) {
@@ -146,8 +147,7 @@ TEST_P(linear_in, rounds_its_input_to_fp8_where_asked) {
 
 TEST(linear, uses_sixteen_rows_where_asked) {
   owned_matrix const w("w", 8, 8);
-  EXPECT_TRUE(
-      linear::pack(w.view(), {.calls = row_calls::sixteen}).value().uses_sixteen_rows());
+  EXPECT_TRUE(linear::pack(w.view(), {.calls = row_calls::sixteen}).value().uses_sixteen_rows());
 }
 
 TEST(linear, packs_zeros_and_infinities) {

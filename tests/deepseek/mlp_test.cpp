@@ -23,8 +23,8 @@ TEST(mlp, follows_the_reference) {
   owned_matrix y(150, 50);
   ASSERT_TRUE(m.apply(x.read(), y.view(), scratch));
   for (std::int64_t row = 0; row < x.rows; ++row) {
-    auto const expected = reference::mlp({both.slice(0, 70), both.slice(70, 70), down.view()},
-                                         {x[row], x[row] + 50});
+    auto const expected =
+        reference::mlp({both.slice(0, 70), both.slice(70, 70), down.view()}, {x[row], x[row] + 50});
     ASSERT_LT(test::distance(y[row], expected.data(), 50), 1e-4) << row;
   }
   owned_matrix in_place = x;
@@ -37,8 +37,7 @@ TEST(mlp, gives_a_row_the_same_bits_in_any_batch) {
   owned_matrix const down("down", 64, 48);
   for (dtype type : {dtype::f32, dtype::bf16}) {
     for (row_calls calls : {row_calls::probed, row_calls::sixteen}) {
-      mlp const m =
-          mlp::make(both.view(), down.view(), {.compute = type, .calls = calls}).value();
+      mlp const m = mlp::make(both.view(), down.view(), {.compute = type, .calls = calls}).value();
       std::vector<float> scratch(m.scratch_size());
       owned_matrix const x("x", 80, 64);
       owned_matrix whole(80, 64);

@@ -25,8 +25,8 @@ struct owned_matrix {
   owned_matrix(std::int64_t r, std::int64_t c)
       : values(static_cast<std::size_t>(r * c)), rows(r), columns(c) {}
   owned_matrix(std::string_view name, std::int64_t r, std::int64_t c, float amplitude = 1)
-      : values(deterministic_tensor("tests", name, static_cast<std::size_t>(r * c),
-                                    value_form::u24, amplitude)),
+      : values(deterministic_tensor("tests", name, static_cast<std::size_t>(r * c), value_form::u24,
+                                    amplitude)),
         rows(r),
         columns(c) {}
 

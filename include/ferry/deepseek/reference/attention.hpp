@@ -34,8 +34,7 @@ struct attention_row {
 };
 
 inline attention_row project(attention_shape const& s, attention_weights const& w,
-                             rope_options const& rope, std::vector<double> const& x,
-                             int position) {
+                             rope_options const& rope, std::vector<double> const& x, int position) {
   attention_row r;
   std::vector<double> const all = product(w.input, x);
   int const q_columns = s.q_lora_rank > 0 ? s.q_lora_rank : s.query_columns();
@@ -67,8 +66,8 @@ inline table attention(attention_shape const& s, attention_weights const& w,
       std::vector<double> sum(own.v[h].size());
       double total = 0;
       for (attention_row const& past : rows) {
-        double const score = product(own.q_nope[h], past.k_nope[h]) +
-                             product(own.q_rope[h], past.k_rope);
+        double const score =
+            product(own.q_nope[h], past.k_nope[h]) + product(own.q_rope[h], past.k_rope);
         double const weight = std::exp(score * double{s.softmax_scale});
         total += weight;
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * past.v[h][i];
