@@ -13,7 +13,17 @@ namespace ferry {
 
 outbox::outbox(std::unique_ptr<transport> net, int num_ranks, std::size_t staging_bytes,
                std::chrono::milliseconds timeout)
-    : net_(std::move(net)), num_ranks_(num_ranks), timeout_(timeout), staging_(staging_bytes) {}
+    : staging_(staging_bytes), net_(std::move(net)), num_ranks_(num_ranks), timeout_(timeout) {}
+
+outbox::~outbox() {
+  flush_all();
+}
+
+bool outbox::flush_all() {
+  for (int rank = 0; rank < num_ranks_ && !error_; ++rank)
+    if (result<void> r = net_->flush(rank, timeout_); !r) error_ = std::move(r).error();
+  return !error_;
+}
 
 template <class Post>
 void outbox::post_until_accepted(int rank, Post const& operation) {
@@ -37,9 +47,7 @@ void outbox::post_until_accepted(int rank, Post const& operation) {
 
 std::byte* outbox::stage(std::byte const* from, std::size_t bytes) {
   if (used_ + bytes > staging_.size()) {
-    for (int rank = 0; rank < num_ranks_ && !error_; ++rank)
-      if (result<void> r = net_->flush(rank, timeout_); !r) error_ = std::move(r).error();
-    if (error_) return nullptr;
+    if (!flush_all()) return nullptr;
     used_ = 0;
   }
   std::byte* const at = staging_.data() + used_;

@@ -13,6 +13,7 @@
 #include <ferry/exec/team.hpp>
 
 #include <cstddef>
+#include <type_traits>
 
 namespace ferry {
 
@@ -95,52 +96,48 @@ FERRY_FN block_range range_over_lanes(Team const& t, block_range range) {
   return range;
 }
 
-/// Stores a tile as T codes with f32 scales. Every lane of the team calls it.
-template <class T, team Team>
-FERRY_FN void store_fp8(Team const& t, row_place to, int column, int n,
-                        float const (&v)[Team::columns]) {
-  constexpr int in_lane = block_split<Team>::in_lane;
-  for (int first = 0; first < Team::columns; first += in_lane) {
-    block_range range;
-    for (int i = 0; i < in_lane; ++i) range.add(v[first + i]);
-    float const scale = block_scale<T>(range_over_lanes(t, range));
-    T codes[in_lane];
-    for (int i = 0; i < in_lane; ++i) codes[i] = quantise<T>(v[first + i], scale);
-    T* const row = reinterpret_cast<T*>(to.row) + column + first;
-    int const here = n - first;
-    if (here >= in_lane) {
-      for (int i = 0; i < in_lane; ++i) row[i] = codes[i];
-    } else {
-      for (int i = 0; i < here; ++i) row[i] = codes[i];
-    }
-    if (here > 0 && (column + first) % scale_block == 0)
-      reinterpret_cast<float*>(to.scales)[(column + first) / scale_block] = scale;
-  }
-}
+/// fp8 codes with an f32 scale per block.
+template <class T>
+struct f32_scaled {
+  using code = T;
+  using scale = float;
+  FERRY_FN static scale scale_of(block_range range) { return block_scale<T>(range); }
+  FERRY_FN static code code_of(float x, scale s) { return quantise<T>(x, s); }
+};
 
-/// Stores a tile as codes that serve both flavours, with power-of-two scales.
-template <team Team>
-FERRY_FN void store_ue8m0(Team const& t, row_place to, int column, int n,
-                          float const (&v)[Team::columns]) {
+/// fp8 codes that serve both flavours, with a power-of-two scale per block.
+struct power_scaled {
+  using code = e4m3;
+  using scale = e8m0;
+  FERRY_FN static scale scale_of(block_range range) { return block_exponent(range); }
+  FERRY_FN static code code_of(float x, scale s) { return quantise(x, s); }
+};
+
+/// Stores a tile as codes and scales of `Format`. Every lane of the team calls it.
+template <class Format, team Team>
+FERRY_FN void store_blocks(Team const& t, row_place to, int column, int n,
+                           float const (&v)[Team::columns]) {
   constexpr int in_lane = block_split<Team>::in_lane;
+  using code = typename Format::code;
+  using scale = typename Format::scale;
   for (int first = 0; first < Team::columns; first += in_lane) {
     block_range range;
     for (int i = 0; i < in_lane; ++i) range.add(v[first + i]);
-    e8m0 const scale = block_exponent(range_over_lanes(t, range));
-    e4m3 codes[in_lane];
-    for (int i = 0; i < in_lane; ++i) codes[i] = quantise(v[first + i], scale);
-    e4m3* const row = reinterpret_cast<e4m3*>(to.row) + column + first;
+    scale const s = Format::scale_of(range_over_lanes(t, range));
+    code codes[in_lane];
+    for (int i = 0; i < in_lane; ++i) codes[i] = Format::code_of(v[first + i], s);
+    code* const row = reinterpret_cast<code*>(to.row) + column + first;
     int const here = n - first;
     if (here >= in_lane) {
       for (int i = 0; i < in_lane; ++i) row[i] = codes[i];
     } else {
       for (int i = 0; i < here; ++i) row[i] = codes[i];
     }
-    if (here > 0 && (column + first) % scale_block == 0) {
-      int const block = (column + first) / scale_block;
-      reinterpret_cast<e8m0*>(to.scales)[block] = scale;
-      if (to.fnuz_scales) reinterpret_cast<e8m0*>(to.fnuz_scales)[block] = exponent_for_fnuz(scale);
-    }
+    if (here <= 0 || (column + first) % scale_block != 0) continue;
+    int const block = (column + first) / scale_block;
+    reinterpret_cast<scale*>(to.scales)[block] = s;
+    if constexpr (std::is_same_v<scale, e8m0>)
+      if (to.fnuz_scales) reinterpret_cast<e8m0*>(to.fnuz_scales)[block] = exponent_for_fnuz(s);
   }
 }
 
@@ -165,9 +162,9 @@ FERRY_FN void store_wire(Team const& t, wire to_wire, row_place to, int column, 
     case wire::f32: return store_columns<float>(to.row, column, n, v);
     case wire::bf16: return store_columns<bf16>(to.row, column, n, v);
     case wire::fp16: return store_columns<fp16>(to.row, column, n, v);
-    case wire::fp8_e4m3: return store_fp8<e4m3>(t, to, column, n, v);
-    case wire::fp8_e4m3fnuz: return store_fp8<e4m3fnuz>(t, to, column, n, v);
-    case wire::fp8_ue8m0: return store_ue8m0(t, to, column, n, v);
+    case wire::fp8_e4m3: return store_blocks<f32_scaled<e4m3>>(t, to, column, n, v);
+    case wire::fp8_e4m3fnuz: return store_blocks<f32_scaled<e4m3fnuz>>(t, to, column, n, v);
+    case wire::fp8_ue8m0: return store_blocks<power_scaled>(t, to, column, n, v);
     case wire::opaque: return;
   }
 }

@@ -23,6 +23,11 @@ class outbox {
   outbox(std::unique_ptr<transport> net, int num_ranks, std::size_t staging_bytes,
          std::chrono::milliseconds timeout);
 
+  /// Waits until what was posted is out, or the deadline: peers may still need a rank's last words.
+  ~outbox();
+  outbox(outbox const&) = delete;
+  outbox& operator=(outbox const&) = delete;
+
   /// Copies `bytes` and puts them at `offset` in the window of `rank`. The first error stays in
   /// `first_error`; after it nothing is posted any more.
   void put(int rank, std::size_t offset, std::byte const* from, std::size_t bytes);
@@ -37,11 +42,13 @@ class outbox {
   template <class Post>
   void post_until_accepted(int rank, Post const& operation);
 
+  bool flush_all();
+
+  std::vector<std::byte> staging_;  // outlives the transport, which reads it
   std::unique_ptr<transport> net_;
   int num_ranks_;
   std::chrono::milliseconds timeout_;
   std::mutex mutex_;
-  std::vector<std::byte> staging_;
   std::size_t used_ = 0;
   std::optional<error> error_;
 };

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+# Tests of the model's computation.
+find_package(nlohmann_json REQUIRED CONFIG)
+
+set(model_references attention gate mlp moe product rms_norm rope)
+foreach(name attention experts gate linear mlp rms_norm rope)
+  ferry_test(deepseek_${name}_test LABELS unit SOURCES ${name}_test.cpp
+             LIBRARIES ferry_deepseek nlohmann_json::nlohmann_json)
+endforeach()
+
+ferry_test(deepseek_moe_layer_test LABELS unit SOURCES moe_layer_test.cpp
+           LIBRARIES ferry_deepseek nlohmann_json::nlohmann_json)
+ferry_test(deepseek_model_test LABELS unit SOURCES model_test.cpp
+           LIBRARIES ferry_deepseek ferry_tiny_models nlohmann_json::nlohmann_json)
+
+list(TRANSFORM model_references PREPEND reference/)
+list(TRANSFORM model_references APPEND _test.cpp)
+ferry_test(deepseek_reference_model_test LABELS unit SOURCES ${model_references}
+           LIBRARIES ferry_deepseek nlohmann_json::nlohmann_json)
+
+# The same as on a machine without AVX-512: there a row's result depends on the number of rows, and
+# bf16 has no product of its own.
+foreach(name attention linear mlp model)
+  gtest_discover_tests(deepseek_${name}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX avx2.
+                       PROPERTIES LABELS unit TIMEOUT 120 ENVIRONMENT DNNL_MAX_CPU_ISA=AVX2)
+endforeach()
