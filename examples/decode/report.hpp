@@ -19,8 +19,8 @@ namespace ferry::decode {
 
 /// What a rank adds to the report.
 struct contribution {
-  std::vector<std::size_t> prompts;                   ///< index of each
-  std::vector<std::vector<std::int32_t>> new_tokens;  ///< of each
+  std::vector<std::size_t> prompts = {};                   ///< index of each
+  std::vector<std::vector<std::int32_t>> new_tokens = {};  ///< of each
   phase_numbers prefilled, decoded;
   std::vector<step_time> steps;
   exchange_counters traffic;

@@ -6,9 +6,11 @@
 #include <ferry/version.hpp>
 
 #include "base/fail.hpp"
+#include "group/deadline.hpp"
 #include "group/machine.hpp"
 #include "group/packed.hpp"
 #include "group/thread_windows.hpp"
+#include "group/window_exchange.hpp"
 
 #include <exception>
 #include <mutex>
@@ -31,7 +33,7 @@ struct group::membership {
   ~membership() { ranks->leave(); }
 
   /// Learns of the peers' versions and machines. The first collective, so it is the joining too.
-  result<void> introduce();
+  result<void> introduce(std::chrono::milliseconds patience);
   result<void> usable();
   void mark_broken(error const& why);
 
@@ -59,7 +61,7 @@ struct group::membership {
   std::optional<error> broken;
 };
 
-result<void> group::membership::introduce() {
+result<void> group::membership::introduce(std::chrono::milliseconds patience) {
   // Threads of one process need no /proc to know that they share a machine.
   machine_id here{};
   if (!ranks->shares_address_space()) {
@@ -67,7 +69,7 @@ result<void> group::membership::introduce() {
   }
   packer mine;
   mine.add_text(FERRY_VERSION).add(here);
-  FERRY_TRY(auto const all, ranks->all_gather(mine.packed(), options.timeout));
+  FERRY_TRY(auto const all, ranks->all_gather(mine.packed(), patience));
   on_this_machine = 0;
   for (int peer = 0; peer < ranks->size(); ++peer) {
     unpacker from{all[peer]};
@@ -132,7 +134,10 @@ result<std::vector<bytes>> group::all_gather(std::span<std::byte const> mine) co
 
 result<shared_windows> group::share_window(std::size_t size) const {
   return membership_->collective([&]() -> result<shared_windows> {
-    return share_between_threads(*membership_->ranks, size, membership_->options.timeout);
+    auto& ranks = *membership_->ranks;
+    auto const timeout = membership_->options.timeout;
+    return ranks.shares_address_space() ? share_between_threads(ranks, size, timeout)
+                                        : share_between_processes(ranks, size, timeout);
   });
 }
 
@@ -163,10 +168,11 @@ result<group> join(bootstrap_factory how, group_options options) {
   if (options.timeout < std::chrono::milliseconds{1} || options.timeout > longest)
     return fail(error_code::invalid_argument, "a timeout of {} ms; from 1 to {}",
                 options.timeout.count(), longest.count());
+  auto const end = after(options.timeout);
   FERRY_TRY(auto ranks, start(how, options));
   group joined;
   joined.membership_ = std::make_shared<group::membership>(std::move(ranks), options);
-  FERRY_CHECK(joined.membership_->introduce());
+  FERRY_CHECK(joined.membership_->introduce(std::max(until(end), std::chrono::milliseconds{100})));
   return joined;
 }
 

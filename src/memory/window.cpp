@@ -4,6 +4,7 @@
 #include <ferry/memory/window.hpp>
 
 #include "base/fail.hpp"
+#include "memory/descriptor.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -20,21 +21,6 @@
 
 namespace ferry {
 namespace {
-
-/// A descriptor that is closed unless it is released.
-class open_descriptor {
- public:
-  explicit open_descriptor(int fd) : fd_(fd) {}
-  ~open_descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  open_descriptor(open_descriptor const&) = delete;
-  int number() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 /// `bytes` in whole pages.
 result<std::size_t> in_pages(std::size_t bytes) {
@@ -88,8 +74,8 @@ result<window> window::shareable(std::size_t bytes) {
     return fail(error_code::out_of_memory, "a window of {} bytes; the file size limit is {}", bytes,
                 limit.rlim_cur);
 
-  open_descriptor file{anonymous_file()};
-  if (file.number() < 0)
+  ferry::descriptor file{anonymous_file()};
+  if (!file)
     return fail_errno(errno == ENOSYS ? error_code::unsupported : error_code::io,
                       "cannot create an anonymous file for a window", errno);
   if (::ftruncate(file.number(), static_cast<off_t>(length)) != 0)

@@ -46,7 +46,7 @@ UNMIRRORED = {
 SIBLINGS = [
     ("exec", {"cpu", "gpu", "emulated"}),
     ("exec/gpu", {"hip", "cuda"}),
-    ("transport", {"loopback", "shared_memory", "mapped", "peer_memory", "verbs", "device_verbs"}),
+    ("transport", {"loopback", "shared_memory", "peer_memory", "verbs", "device_verbs"}),
     ("transport/device_verbs", {"mlx5", "bnxt", "ionic"}),
 ]
 
@@ -365,7 +365,7 @@ def names(tree):
 
 def readme_code(tree):
     """The README's code is the marked region of an example, word for word."""
-    example = "examples/02_dispatch_combine/main.cpp"
+    example = "examples/02_dispatch_combine/dispatch_combine.cpp"
     if example not in tree.files or "README.md" not in tree.files:
         yield f"{example} or README.md is missing"
         return

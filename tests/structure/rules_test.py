@@ -20,7 +20,7 @@ GOOD = {
     "dev": "#!/bin/sh\n# SPDX-License-Identifier: MIT\n",
     "docs/page.md": "[home](../README.md) [away](https://example.org/x) [here](#part)\n",
     "docs/memory_model.md": TABLE,
-    "examples/02_dispatch_combine/main.cpp": SPDX + "// [readme]\n  int x = 1;\n    int y;\n// [/readme]\n",
+    "examples/02_dispatch_combine/dispatch_combine.cpp": SPDX + "// [readme]\n  int x = 1;\n    int y;\n// [/readme]\n",
     "include/ferry/ferry.hpp": SPDX + "#pragma once\n#include <ferry/result.hpp>\n",
     "include/ferry/result.hpp": SPDX + "/// Re-exports.\n#pragma once\n#include <ferry/base/result.hpp>\n",
     "include/ferry/base/result.hpp": SPDX + "#pragma once\nint result();  // TODAY is no to-do\n",
@@ -63,7 +63,7 @@ BAD = {
         "verbs includes shared memory": {"src/transport/verbs.cpp": include('"transport/shared_memory.hpp"')},
     },
     "src_is_private": {
-        "an example includes src": {"examples/02_dispatch_combine/main.cpp": include('"../../src/base/fail.hpp"')},
+        "an example includes src": {"examples/02_dispatch_combine/dispatch_combine.cpp": include('"../../src/base/fail.hpp"')},
         "a public header includes src": {"include/ferry/group.hpp": include('"base/fail.hpp"')},
         "the installed consumer includes src": {"tests/install/main.cpp": include('"base/fail.hpp"')},
     },
@@ -120,8 +120,8 @@ BAD = {
     },
     "readme_code": {
         "another code": {"README.md": "```cpp\nint x = 2;\n  int y;\n```\n"},
-        "no region": {"examples/02_dispatch_combine/main.cpp": "int x = 1;\n"},
-        "no example": {"examples/02_dispatch_combine/main.cpp": None},
+        "no region": {"examples/02_dispatch_combine/dispatch_combine.cpp": "int x = 1;\n"},
+        "no example": {"examples/02_dispatch_combine/dispatch_combine.cpp": None},
     },
     "links": {"a page that is gone": {"docs/page.md": None}},
     "memory_model_tests": {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// Rank 0's part of the meeting.
+#pragma once
+
+#include "group/rendezvous.hpp"
+#include "group/rendezvous_messages.hpp"
+
+#include <list>
+#include <string>
+
+namespace ferry {
+
+class rendezvous_host {
+ public:
+  rendezvous_host(rendezvous place, std::chrono::milliseconds timeout);
+
+  /// Waits for all ranks and tells each where the others are.
+  result<links> run();
+
+ private:
+  struct visitor {
+    std::unique_ptr<link> line;
+    socket_address from;
+    deadline end;
+  };
+
+  result<void> gather();
+  result<void> let_in();
+  void listen_to_visitors();
+  /// Errors  why the one who said it is refused
+  result<void> judge(hello const& said) const;
+  void admit(visitor& who, hello const& said);
+  result<void> look_after_admitted() const;
+  result<void> send_table();
+  error missing() const;
+
+  rendezvous place_;
+  std::chrono::milliseconds const timeout_;
+  deadline end_;
+  links admitted_;
+  std::vector<socket_address> addresses_;
+  int num_admitted_ = 1;
+  std::list<visitor> visitors_;
+  std::string last_refusal_;
+};
+
+}  // namespace ferry

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 the ferry authors
+"""Decodes models with known logits, tokens and texts.
+
+usage: golden_test.py CASE --program FERRY_DECODE --models DIR --demo DIR [--model M] [--ranks N]
+                      [--how tcp|mpi]
+"""
+
+import argparse
+import array
+import glob
+import json
+import math
+import os
+
+import ranks
+
+NEW_TOKENS = 32
+# Largest and root-mean-square difference of an all-bf16 run from float64 over the prompts, as the
+# reference implementation has it.
+BF16_NOISE = {"tiny-A": (0.7, 0.13), "tiny-B": (0.18, 0.036), "tiny-C": (0.48, 0.09)}
+
+
+def prompts_of(model_directory):
+    files = sorted(glob.glob(os.path.join(model_directory, "prompt_*.safetensors")))
+    assert files, "no prompts in " + model_directory
+    return [ranks.read_safetensors(f) for f in files]
+
+
+def arguments_for(model_directory, prompts, *more):
+    a = ["--model", model_directory, "--max-new-tokens", str(NEW_TOKENS), "--ignore-eos"]
+    for p in prompts:
+        a += ["--token-ids", " ".join(map(str, p["tokens"][1]))]
+    return a + list(more)
+
+
+def differences(raw, expected):
+    actual = array.array("f", raw)
+    assert len(actual) == len(expected), "%d logits, not %d" % (len(actual), len(expected))
+    assert all(map(math.isfinite, actual)), "a logit is not finite"
+    return [a - e for a, e in zip(actual, expected)]
+
+
+def wanted_logits(prompt):
+    """Row N-1 of the prompt chose the first token, and is row 0 of the decode steps."""
+    (_, vocabulary) = prompt["f64.logits"][0]
+    return list(prompt["f64.logits"][1]) + list(prompt["f64.decode_logits"][1][vocabulary:])
+
+
+def f32(o):
+    """Logits within 1e-3 of float64 at every position, and the greedy tokens, for every prompt."""
+    directory = os.path.join(o.models, o.model)
+    prompts = prompts_of(directory)
+    for first in range(len(prompts)):
+        order = prompts[first:] + prompts[:first]
+        # More sequences than ranks on some, fewer on others.
+        order += [order[0], order[-1]]
+        numbers, _, raw = ranks.decode(o.program, o.ranks, arguments_for(directory, order), True,
+                                       o.how)
+        worst = max(map(abs, differences(raw, wanted_logits(order[0]))))
+        print("prompt of %d tokens on %d ranks: largest difference %.2e"
+              % (len(order[0]["tokens"][1]), o.ranks, worst))
+        assert worst <= 1e-3, worst
+        for i, p in enumerate(order):
+            assert numbers["tokens"][i] == list(p["decode_tokens"][1]), "prompt %d" % i
+        assert numbers["ranks"] == o.ranks and len(numbers["expert_load"]) == o.ranks
+        assert numbers["prefill_tokens"] == sum(len(p["tokens"][1]) for p in order)
+        assert numbers["decode_tokens"] == len(order) * (NEW_TOKENS - 1)
+        assert numbers["text"] == []
+        topk, layers = (prompts[0]["gate_indices"][0][i] for i in (2, 0))
+        fed = numbers["prefill_tokens"] + numbers["decode_tokens"]
+        assert sum(numbers["expert_load"]) == fed * topk * layers, "every choice is worked on once"
+
+
+def bf16(o):
+    directory = os.path.join(o.models, o.model)
+    for prompt in prompts_of(directory):
+        _, _, raw = ranks.decode(o.program, o.ranks,
+                                 arguments_for(directory, [prompt], "--dtype", "bf16"), True, o.how)
+        expected = prompt["f64.logits"][1]
+        d = differences(raw[:4 * len(expected)], expected)
+        worst = max(map(abs, d))
+        rms = math.sqrt(sum(x * x for x in d) / len(d))
+        noise_worst, noise_rms = BF16_NOISE[o.model]
+        print("prompt of %d tokens: largest difference %.3f, rms %.4f"
+              % (len(prompt["tokens"][1]), worst, rms))
+        assert worst <= 2 * noise_worst, worst
+        assert rms <= 1.5 * noise_rms, rms
+        assert worst > 1e-3, "this is not bf16"
+
+
+def per_choice(o):
+    """The same bits on every number of ranks, in every layout."""
+    directory = os.path.join(o.models, o.model)
+    prompts = prompts_of(directory)
+    reference = None
+    for count, layout in ((1, "grouped"), (2, "padded"), (3, "grouped"), (4, "in_place"),
+                          (8, "grouped"), (8, "in_place")):
+        numbers, _, raw = ranks.decode(
+            o.program, count,
+            arguments_for(directory, prompts, "--reduction", "per_choice", "--layout", layout),
+            True, o.how)
+        if reference is None:
+            reference = raw
+            worst = max(map(abs, differences(raw, wanted_logits(prompts[0]))))
+            assert worst <= 1e-3, worst
+        assert raw == reference, "logits on %d ranks, %s, are other ones" % (count, layout)
+        assert numbers["tokens"] == [list(p["decode_tokens"][1]) for p in prompts]
+
+
+def wires(o):
+    """Narrow wires cost accuracy in proportion, and bytes in proportion."""
+    directory = os.path.join(o.models, o.model)
+    prompt = prompts_of(directory)[0]
+    expected = prompt["f64.logits"][1]
+    sent = {}
+    for wire, limit in (("f32", 1e-3), ("bf16", 0.5), ("fp8_e4m3", 4), ("fp8_e4m3fnuz", 4)):
+        numbers, _, raw = ranks.decode(
+            o.program, o.ranks,
+            arguments_for(directory, [prompt], "--wire", wire, "--combine-wire", wire), True, o.how)
+        d = differences(raw[:4 * len(expected)], expected)
+        rms = math.sqrt(sum(x * x for x in d) / len(d))
+        print("%s: rms %.5f, %d + %d bytes" % (wire, rms, numbers["dispatch_bytes"],
+                                               numbers["combine_bytes"]))
+        assert rms <= limit, (wire, rms)
+        assert (rms < 1e-3) == (wire == "f32"), "wire %s is not used" % wire
+        sent[wire] = numbers["combine_bytes"]
+    if o.ranks > 1:
+        assert sent["f32"] > 1.5 * sent["bf16"] > 2 * sent["fp8_e4m3"] > 0, sent
+
+
+def sharded(o):
+    """A checkpoint in one file and in three is the same model."""
+    raws = []
+    for name in ("tiny-A", "tiny-A-sharded"):
+        directory = os.path.join(o.models, name)
+        prompt = prompts_of(directory)[0]
+        raws.append(ranks.decode(o.program, o.ranks, arguments_for(directory, [prompt]), True)[2])
+    assert raws[0] == raws[1] and raws[0]
+
+
+def demo(o):
+    """The trained model's texts."""
+    with open(os.path.join(o.demo, "golden.json"), encoding="utf-8") as f:
+        golden = json.load(f)["prompts"]
+    a = ["--model", o.demo, "--max-new-tokens", "48", "--ignore-eos"]
+    for p in golden:
+        a += ["--prompt", p["prompt"]]
+    numbers, out, _ = ranks.decode(o.program, o.ranks, a, False, o.how)
+    for i, p in enumerate(golden):
+        assert numbers["tokens"][i] == p["continuation_ids"], "prompt %d" % i
+        assert p["prompt"] + numbers["text"][i] == p["text"], numbers["text"][i]
+        assert p["text"] in out, "text %d is not shown" % i
+    for word in ("prefill", "decode", "inter-token latency", "p50", "dispatched", "combined",
+                 "max/mean"):
+        assert word in out, word
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    cases = {f.__name__: f for f in (f32, bf16, per_choice, wires, sharded, demo)}
+    parser.add_argument("case", choices=cases)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--models", required=True)
+    parser.add_argument("--demo", required=True)
+    parser.add_argument("--model", default="tiny-A")
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--how", default="tcp")
+    o = parser.parse_args()
+    if o.how == "mpi" and not ranks.has_mpirun():
+        ranks.skip("no mpirun")
+    cases[o.case](o)
+
+
+if __name__ == "__main__":
+    main()
