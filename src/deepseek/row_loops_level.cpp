@@ -52,6 +52,11 @@ FERRY_FN lane_values operator*(float a, lane_values b) {
   return b;
 }
 
+FERRY_FN lane_values larger(lane_values const& a, lane_values b) {
+  for (int i = 0; i < parts; ++i) b.part[i] = a.part[i] > b.part[i] ? a.part[i] : b.part[i];
+  return b;
+}
+
 /// The last n < lanes values, then zeros.
 FERRY_FN lane_values load_first(float const* from, std::int64_t n) {
   float padded[lanes] = {};
@@ -62,27 +67,30 @@ FERRY_FN lane_values load_first(float const* from, std::int64_t n) {
 using vector_of_4 = float __attribute__((vector_size(16)));
 using vector_of_8 = float __attribute__((vector_size(32)));
 
-FERRY_FN float sum_of(vector_of_4 v) {
-  return (v[0] + v[2]) + (v[1] + v[3]);
+/// The lanes as four sums: halves of 8, then of 4.
+FERRY_FN vector_of_4 quarter(vector_of_4 v) {
+  return v;
 }
-
 template <class V>
-FERRY_FN float sum_of(V v) {
+FERRY_FN vector_of_4 quarter(V v) {
   if constexpr (sizeof(V) == 64) {
-    return sum_of<vector_of_8>(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
-                               __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+    return quarter<vector_of_8>(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+                                __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
   } else {
-    return sum_of(__builtin_shufflevector(v, v, 0, 1, 2, 3) +
-                  __builtin_shufflevector(v, v, 4, 5, 6, 7));
+    return __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
   }
 }
-
-/// The sum of the lanes, as a tree: halves of 8, of 4, of 2.
-FERRY_FN float sum(lane_values v) {
+FERRY_FN vector_of_4 quarter(lane_values v) {
   for (int half = parts / 2; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) v.part[i] += v.part[i + half];
   }
-  return sum_of(v.part[0]);
+  return quarter(v.part[0]);
+}
+
+/// The sum of the lanes, as a tree: halves of 8, of 4, of 2.
+FERRY_FN float sum(lane_values const& v) {
+  vector_of_4 const q = quarter(v);
+  return (q[0] + q[2]) + (q[1] + q[3]);
 }
 
 FERRY_FN float dot(float const* a, float const* b, std::int64_t n) {
@@ -91,6 +99,39 @@ FERRY_FN float dot(float const* a, float const* b, std::int64_t n) {
   for (; i + lanes <= n; i += lanes) total = total + load(a + i) * load(b + i);
   if (i < n) total = total + load_first(a + i, n - i) * load_first(b + i, n - i);
   return sum(total);
+}
+
+/// dot(a, b) for four rows b, with the same bits; a is read and the lanes are summed once for all.
+FERRY_FN vector_of_4 dot_four(float const* a, float const* b, std::int64_t stride, std::int64_t n) {
+  lane_values t0 = {};
+  lane_values t1 = {};
+  lane_values t2 = {};
+  lane_values t3 = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    lane_values const x = load(a + i);
+    t0 = t0 + x * load(b + i);
+    t1 = t1 + x * load(b + stride + i);
+    t2 = t2 + x * load(b + 2 * stride + i);
+    t3 = t3 + x * load(b + 3 * stride + i);
+  }
+  if (i < n) {
+    lane_values const x = load_first(a + i, n - i);
+    t0 = t0 + x * load_first(b + i, n - i);
+    t1 = t1 + x * load_first(b + stride + i, n - i);
+    t2 = t2 + x * load_first(b + 2 * stride + i, n - i);
+    t3 = t3 + x * load_first(b + 3 * stride + i, n - i);
+  }
+  vector_of_4 const q0 = quarter(t0);
+  vector_of_4 const q1 = quarter(t1);
+  vector_of_4 const q2 = quarter(t2);
+  vector_of_4 const q3 = quarter(t3);
+  vector_of_4 const low =
+      __builtin_shufflevector(q0, q1, 0, 1, 4, 5) + __builtin_shufflevector(q0, q1, 2, 3, 6, 7);
+  vector_of_4 const high =
+      __builtin_shufflevector(q2, q3, 0, 1, 4, 5) + __builtin_shufflevector(q2, q3, 2, 3, 6, 7);
+  return __builtin_shufflevector(low, high, 0, 2, 4, 6) +
+         __builtin_shufflevector(low, high, 1, 3, 5, 7);
 }
 
 /// e^x to about one unit in the last place, without branches, so that loops of it become vector
@@ -120,10 +161,18 @@ FERRY_FN float exponential(float x) {
 /// Scores become weights that sum to 1.
 FERRY_FN void softmax(float* scores, std::int64_t count) {
   float largest = scores[0];
-  for (std::int64_t p = 1; p < count; ++p) largest = scores[p] > largest ? scores[p] : largest;
-  for (std::int64_t p = 0; p < count; ++p) scores[p] = exponential(scores[p] - largest);
-  lane_values total = {};
   std::int64_t p = 0;
+  if (count >= lanes) {
+    lane_values most = load(scores);
+    for (; p + lanes <= count; p += lanes) most = larger(most, load(scores + p));
+    float each[lanes];
+    store(most, each);
+    for (float value : each) largest = value > largest ? value : largest;
+  }
+  for (; p < count; ++p) largest = scores[p] > largest ? scores[p] : largest;
+  for (p = 0; p < count; ++p) scores[p] = exponential(scores[p] - largest);
+  lane_values total = {};
+  p = 0;
   for (; p + lanes <= count; p += lanes) total = total + load(scores + p);
   if (p < count) total = total + load_first(scores + p, count - p);
   float const inverse = 1.0F / sum(total);
@@ -150,8 +199,17 @@ FERRY_FN void add_four(float const* weights, float const* rows, int columns, int
 
 template <class Level>
 void attend(attend_input const& in, float* scores, float* out) {
-  // Positions outside, heads inside: each cached row is read once for all heads.
-  for (std::int64_t p = 0; p < in.count; ++p) {
+  // Positions outside, heads inside: cached rows are read once for all heads.
+  std::int64_t p = 0;
+  for (; p + 4 <= in.count; p += 4) {
+    float const* row = in.rows + p * in.columns;
+    for (int h = 0; h < in.heads; ++h) {
+      vector_of_4 const four =
+          dot_four(in.queries + h * in.columns, row, in.columns, in.columns) * in.scale;
+      __builtin_memcpy(scores + h * in.count + p, &four, sizeof four);
+    }
+  }
+  for (; p < in.count; ++p) {
     float const* row = in.rows + p * in.columns;
     for (int h = 0; h < in.heads; ++h) {
       scores[h * in.count + p] = dot(in.queries + h * in.columns, row, in.columns) * in.scale;
@@ -159,8 +217,7 @@ void attend(attend_input const& in, float* scores, float* out) {
   }
   for (int h = 0; h < in.heads; ++h) softmax(scores + h * in.count, in.count);
   for (std::int64_t i = 0; i < std::int64_t{in.heads} * in.latent; ++i) out[i] = 0;
-  std::int64_t p = 0;
-  for (; p + 4 <= in.count; p += 4) {
+  for (p = 0; p + 4 <= in.count; p += 4) {
     for (int h = 0; h < in.heads; ++h) {
       add_four(scores + h * in.count + p, in.rows + p * in.columns, in.columns, in.latent,
                out + h * in.latent);
