@@ -33,10 +33,16 @@ struct carry_settings {
   int steps = 25;
   int round_tokens = 0;
   std::chrono::milliseconds timeout{20000};
+  std::function<void(int step)> before_step = {};
 };
 
 /// What became of it: by rank, the first error, and the code of it when a call returned it.
 struct carried {
+  explicit carried(carry_settings const& s)
+      : asked(s),
+        errors(static_cast<std::size_t>(s.ranks)),
+        codes(errors.size()),
+        longest_call(errors.size()) {}
   carry_settings asked;
   int steps = 0;  ///< that were right, all ranks together
   std::vector<std::string> errors;
@@ -54,7 +60,7 @@ class carried_rank {
                transport_maker const& make)
       : settings_(s), rank_(rank) {
     exchange_options& o = core_.options;
-    o.num_experts = num_experts();
+    o.num_experts = experts_of(s);
     o.topk = topk;
     o.hidden = hidden;
     o.max_tokens = max_tokens;
@@ -96,7 +102,7 @@ class carried_rank {
 
   static std::size_t window_bytes(carry_settings const& s) {
     exchange_options o;
-    o.num_experts = 2 * s.ranks + 1;
+    o.num_experts = experts_of(s);
     o.topk = topk;
     o.hidden = hidden;
     o.max_tokens = max_tokens;
@@ -111,6 +117,7 @@ class carried_rank {
   void run(carried& into, std::atomic<int>& steps_right) {
     auto const i = static_cast<std::size_t>(rank_);
     for (int n = 1; n <= settings_.steps; ++n) {
+      if (settings_.before_step) settings_.before_step(n);
       result<void> const r = step(n, into.longest_call[i]);
       if (!r) {
         into.codes[i] = r.error().code;
@@ -125,25 +132,27 @@ class carried_rank {
     }
   }
 
- private:
+  /// What a rank brings to step n.
   struct plan {
     std::vector<std::int32_t> ids;
     std::vector<float> weights;
+    int tokens() const { return static_cast<int>(ids.size()) / topk; }
   };
-  int num_experts() const { return 2 * settings_.ranks + 1; }
-
-  plan plan_of(int n, int rank) const {
+  static plan plan_of(carry_settings const& s, int n, int rank) {
     std::minstd_rand random(static_cast<unsigned>(n * 97 + rank * 13 + 1));
     random.discard(8);
     plan p;
     int const tokens = static_cast<int>(random() % (max_tokens + 1));
     for (int i = 0; i < tokens * topk; ++i) {
-      int const e = static_cast<int>(random() % static_cast<unsigned>(num_experts() + 1)) - 1;
+      int const e = static_cast<int>(random() % static_cast<unsigned>(experts_of(s) + 1)) - 1;
       p.ids.push_back(e);
       p.weights.push_back(static_cast<float>(1 + random() % 3));
     }
     return p;
   }
+  static int experts_of(carry_settings const& s) { return 2 * s.ranks + 1; }
+
+ private:
   static float value(int n, int rank, int token, int column) {
     return static_cast<float>(((n % 50 * 4 + rank) * 8 + token) * 64 + column);
   }
@@ -164,8 +173,8 @@ class carried_rank {
   }
 
   result<void> step(int n, std::chrono::milliseconds& longest) {
-    plan const p = plan_of(n, rank_);
-    int const tokens = static_cast<int>(p.ids.size()) / topk;
+    plan const p = plan_of(settings_, n, rank_);
+    int const tokens = p.tokens();
     std::vector<float> x(static_cast<std::size_t>(tokens * hidden)), y(x.size());
     for (int t = 0; t < tokens; ++t)
       for (int c = 0; c < hidden; ++c)
@@ -200,7 +209,7 @@ class carried_rank {
     int position = 0;
     for (int e = in.first_expert; e < in.first_expert + in.num_local_experts; ++e)
       for (int source = 0; source < settings_.ranks; ++source) {
-        plan const p = plan_of(n, source);
+        plan const p = plan_of(settings_, n, source);
         for (std::size_t c = 0; c < p.ids.size(); ++c) {
           if (p.ids[c] != e) continue;
           int const token = static_cast<int>(c) / topk;
@@ -242,11 +251,9 @@ class carried_rank {
   std::string wrong_;
 };
 
-/// Runs all ranks. `made`, if given, may change what one rank gets.
+/// Runs all ranks and waits for them.
 inline carried carry_exchange(transport_maker const& make, carry_settings const& s) {
-  auto const n = static_cast<std::size_t>(s.ranks);
-  carried into{s, 0, std::vector<std::string>(n), std::vector<std::optional<error_code>>(n),
-               std::vector<std::chrono::milliseconds>(n)};
+  carried into(s);
   std::vector<window> windows;
   for (int r = 0; r < s.ranks; ++r)
     windows.push_back(window::plain(carried_rank::window_bytes(s)).value());
