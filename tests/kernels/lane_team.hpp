@@ -10,6 +10,7 @@
 #include <ferry/exec/cpu/waiter.hpp>
 #include <ferry/exec/team.hpp>
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -40,20 +41,24 @@ class fibers {
       std::shuffle(left.begin(), left.end(), random_);
       for (fiber* f : left) {
         current_ = f;
-        swapcontext(&scheduler_, &f->context);
+        if (_setjmp(scheduler_) == 0) resume(*f);
       }
       events_ += static_cast<int>(std::erase_if(left, [](fiber* f) { return f->ended; }));
       if (events_ == 0) return false;
     }
     return true;
   }
-  void give_way() { swapcontext(&current_->context, &scheduler_); }
+  void give_way() {
+    if (_setjmp(current_->at) == 0) _longjmp(scheduler_, 1);
+  }
   /// To be called when something happened that others may wait for.
   void happened() { ++events_; }
 
  private:
   struct fiber {
-    ucontext_t context;
+    ucontext_t context;  ///< where it begins; from then on `at`: jumps need no system call
+    jmp_buf at;
+    bool begun = false;
     std::vector<std::byte> stack = std::vector<std::byte>(96 << 10);
     fibers* of;
     int index;
@@ -67,7 +72,7 @@ class fibers {
     getcontext(&f->context);
     f->context.uc_stack.ss_sp = f->stack.data();
     f->context.uc_stack.ss_size = f->stack.size();
-    f->context.uc_link = &scheduler_;
+    f->context.uc_link = nullptr;
     auto const at = reinterpret_cast<std::uintptr_t>(f.get());
     makecontext(&f->context, reinterpret_cast<void (*)()>(&enter), 2,
                 static_cast<unsigned>(at >> 32), static_cast<unsigned>(at));
@@ -77,11 +82,17 @@ class fibers {
     auto* const f = reinterpret_cast<fiber*>(static_cast<std::uintptr_t>(high) << 32 | low);
     (*f->of->body_)(f->index);
     f->ended = true;
+    _longjmp(f->of->scheduler_, 1);
+  }
+  static void resume(fiber& f) {
+    if (f.begun) _longjmp(f.at, 1);
+    f.begun = true;
+    setcontext(&f.context);
   }
 
   std::mt19937_64 random_;
   std::function<void(int)> const* body_ = nullptr;
-  ucontext_t scheduler_{};
+  jmp_buf scheduler_;
   fiber* current_ = nullptr;
   int events_ = 0;
 };
