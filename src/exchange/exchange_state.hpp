@@ -11,6 +11,7 @@
 
 #include "kernels/cpu_kernels.hpp"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,10 @@ exchange_shape shape_of(exchange_options const& options, int rank, int num_ranks
 /// Positions of the layout on `shape.rank`.
 /// Errors   invalid_argument they would not fit 31 bits
 result<positions> positions_of(exchange_options const& options, exchange_shape const& shape);
+
+/// What lies in every rank's window.
+/// Errors   invalid_argument more bytes than an address space has
+result<window_layout> window_of(exchange_options const& options, exchange_shape const& shape);
 
 /// The part of an exchange that its slots share.
 struct exchange_core {
@@ -65,7 +70,7 @@ struct microbatch::state {
 
   enum class stage { idle, sent, received, returned };
   stage at = stage::idle;
-  std::uint64_t steps = 0;
+  std::atomic<std::uint64_t> steps = 0;  ///< counted while other threads may look
   received last;
   send_rows sending;      ///< of this step: later rounds send from it
   return_rows returning;  ///< likewise

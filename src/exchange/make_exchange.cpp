@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -115,7 +116,7 @@ result<void> check_local(group const& ranks, exchange_options const& options, ex
   FERRY_TRY(core.layout, positions_of(options, core.shape));
   FERRY_TRY(code_level const level, chosen_code_level());
   core.kernels = &cpu_kernels_for(level);
-  core.window = lay_out_window(core.shape, options.num_microbatches);
+  FERRY_TRY(core.window, window_of(options, core.shape));
   return {};
 }
 
@@ -186,7 +187,11 @@ int exchange::first_expert(int rank) const {
 exchange_counters exchange::counters() const {
   exchange_counters sum;
   for (ferry::microbatch const& slot : state_->slots) {
-    auto const of = [&](tally t) { return slot.state_->frame.memory.tallies[static_cast<int>(t)]; };
+    // Other threads may be running steps of other slots.
+    auto const of = [&](tally t) {
+      return std::atomic_ref(slot.state_->frame.memory.tallies[static_cast<int>(t)])
+          .load(std::memory_order_relaxed);
+    };
     sum.steps += slot.state_->steps;
     sum.dispatch_bytes += of(tally::sent_bytes);
     sum.dispatch_self_bytes += of(tally::sent_self_bytes);

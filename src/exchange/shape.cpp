@@ -70,9 +70,27 @@ result<positions> positions_of(exchange_options const& options, exchange_shape c
   return p;
 }
 
+result<window_layout> window_of(exchange_options const& options, exchange_shape const& s) {
+  // Every option is within its limits, but their product may not fit 64 bits: a rough sum tells.
+  double const tokens = s.round_tokens;
+  double const record = static_cast<double>(s.row_bytes + s.scale_bytes + route_bytes(s.topk));
+  double const home = static_cast<double>(s.home_bytes + s.home_scale_bytes);
+  double const home_rows = s.per_choice ? s.topk : s.ranks;
+  double const bytes = options.num_microbatches * tokens * (s.ranks * record + home_rows * home);
+  constexpr double most = 0x1p56;
+  if (bytes > most)
+    return fail(
+        error_code::invalid_argument,
+        "a window of {:.0f} bytes ({} ranks, {} tokens a round, rows of {} and {} bytes, {} "
+        "slots); at most {:.0f}",
+        bytes, s.ranks, s.round_tokens, s.row_bytes, s.home_bytes, options.num_microbatches, most);
+  return lay_out_window(s, options.num_microbatches);
+}
+
 result<std::size_t> window_bytes(exchange_options const& options, int num_ranks) {
   FERRY_CHECK(validate(options, num_ranks));
-  return lay_out_window(shape_of(options, 0, num_ranks), options.num_microbatches).bytes();
+  FERRY_TRY(window_layout const window, window_of(options, shape_of(options, 0, num_ranks)));
+  return window.bytes();
 }
 
 }  // namespace ferry

@@ -15,7 +15,14 @@ result<void> check_stride(char const* name, std::int64_t stride, std::int64_t le
               name, stride, unit, least);
 }
 
+result<void> check_address(char const* name, void const* data, std::size_t size) {
+  if (reinterpret_cast<std::uintptr_t>(data) % size == 0) return {};
+  return fail(error_code::invalid_argument,
+              "{}: address {} must be a multiple of an element's {} bytes", name, data, size);
+}
+
 result<void> check_rows(char const* name, const_tensor const& t, dtype type, std::int64_t columns) {
+  if (t.rows == 0 && !t.data) return {};  // nothing has no type
   if (t.type != type)
     return fail(error_code::invalid_argument, "{} are of type {}; the exchange was made for {}",
                 name, to_string(t.type), to_string(type));
@@ -47,12 +54,14 @@ result<void> check_choices(exchange_options const& options, dispatch_input const
                 "choices are [{}, {}]{}; the tokens and options say [{}, {}]", c.rows, c.columns,
                 c.data ? "" : " at no address", rows, options.topk);
   FERRY_CHECK(check_stride("choices", c.row_stride, options.topk, "elements"));
+  FERRY_CHECK(check_address("choices", c.data, c.type == id_type::int64 ? 8 : 4));
   auto const& w = input.weights;
   if (!w.data) return {};
   if (w.rows != rows || w.columns != options.topk)
     return fail(error_code::invalid_argument, "weights are [{}, {}]; the choices are [{}, {}]",
                 w.rows, w.columns, rows, options.topk);
-  return check_stride("weights", w.row_stride, options.topk, "elements");
+  FERRY_CHECK(check_stride("weights", w.row_stride, options.topk, "elements"));
+  return check_address("weights", w.data, sizeof *w.data);
 }
 
 result<void> check_scales(exchange_shape const& shape, dispatch_input const& input,

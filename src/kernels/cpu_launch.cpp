@@ -29,6 +29,8 @@ struct on_all_teams {
 
 template <class Level, class Kernel>
 void launch(cpu_launch const& with, Kernel const& kernel) {
+  // A rank whose wait failed stores nothing more into a peer's window (R9).
+  if (with.waits->failed()) return;
   with.executor->run(on_all_teams<Level, Kernel>{with, kernel});
 }
 

@@ -6,6 +6,7 @@
 #include "base/fail.hpp"
 
 #include <bit>
+#include <utility>
 
 namespace ferry {
 namespace {
@@ -47,6 +48,20 @@ result<void> check_rounds(exchange_options const& o) {
   return in_range("chunk_tokens", o.chunk_tokens, 0, 16);
 }
 
+result<void> check_faults(loopback_faults const& f) {
+  for (auto const& [name, chance] : {std::pair{"faults.reorder", f.reorder},
+                                     {"faults.delay", f.delay},
+                                     {"faults.try_again", f.try_again},
+                                     {"faults.drop", f.drop},
+                                     {"faults.fail", f.fail}})
+    FERRY_CHECK(in_range(name, chance, 0, 1024));
+  FERRY_CHECK(
+      in_range("faults.longest_delay in microseconds", f.longest_delay.count(), 0, 60'000'000));
+  if (f.queue_depth == 0)
+    return fail(error_code::invalid_argument, "faults.queue_depth is 0; it must be 1 or more");
+  return {};
+}
+
 }  // namespace
 
 result<void> validate(exchange_options const& o, int num_ranks) {
@@ -70,6 +85,7 @@ result<void> validate(exchange_options const& o, int num_ranks) {
   FERRY_CHECK(in_range("timeout in milliseconds", o.timeout.count(), 0, 86'400'000));
   if (o.via == reach::self)
     return fail(error_code::invalid_argument, "via is self; it must be mapped or network");
+  FERRY_CHECK(check_faults(o.faults));
   return check_rounds(o);
 }
 

@@ -65,7 +65,7 @@ struct send_rows {
       ok = t.wait({flag::done, d, -1, epoch}, own_word(net, frame.line_head(slot_field::back, d)),
                   seen);
     }
-    return t.block_all(ok);
+    return t.block_all(ok && !t.failed());
   }
 
   // Tells every rank how many rows each of its experts will get in this step, so that receivers

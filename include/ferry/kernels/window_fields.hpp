@@ -15,11 +15,11 @@ enum class slot_field {
   rows,      ///< inbox [s][token of the round]: row in wire format
   scales,    ///< inbox [s][token]: its scales
   routes,    ///< inbox [s][token]: topk local expert ids (-1: not here), topk f32 weights
-  counts,    ///< inbox [s]: rows of the whole step for each local expert
-  arrived,   ///< inbox [s]: line of flags: the header word, then a word per chunk
+  arrived,   ///< [s]: line of flags: the header word, then a word per chunk
   returned,  ///< per_rank: [s][token]; per_choice: [token][choice]: row in the wire format home
   returned_scales,  ///< likewise: its scales
-  back,             ///< [s]: line of flags: the done word, then a word per chunk
+  back,             ///< [s], in the same line: the done word, then a word per chunk
+  counts,           ///< [s], in the same line: rows of the whole step for each local expert
   count_
 };
 using slot_layout = field_layout<slot_field>;
@@ -37,8 +37,7 @@ FERRY_FN constexpr std::size_t route_bytes(int topk) {
 constexpr slot_layout lay_out_slot(exchange_shape const& shape) {
   auto const ranks = static_cast<std::size_t>(shape.ranks);
   auto const tokens = static_cast<std::size_t>(shape.round_tokens);
-  auto const line =
-      round_up(std::size_t{8} * (1 + static_cast<std::size_t>(shape.round_chunks())), flag_line);
+  auto const words = 1 + static_cast<std::size_t>(shape.round_chunks());
   auto const home_rows =
       shape.per_choice ? tokens * static_cast<std::size_t>(shape.topk) : ranks * tokens;
   slot_layout slot;
@@ -46,15 +45,13 @@ constexpr slot_layout lay_out_slot(exchange_shape const& shape) {
   slot.add(slot_field::scales, ranks * tokens, round_up(shape.scale_bytes, std::size_t{4}),
            row_align);
   slot.add(slot_field::routes, ranks * tokens, route_bytes(shape.topk), row_align);
-  slot.add(
-      slot_field::counts, ranks,
-      round_up(std::size_t{4} * static_cast<std::size_t>(shape.most_local_experts()), row_align),
-      row_align);
   slot.add(slot_field::returned, home_rows, round_up(shape.home_bytes, row_align), flag_line);
   slot.add(slot_field::returned_scales, home_rows, round_up(shape.home_scale_bytes, std::size_t{4}),
            row_align);
-  slot.add(slot_field::arrived, ranks, line, flag_line);
-  slot.add(slot_field::back, ranks, line, flag_line);
+  std::size_t const counts = 4 * static_cast<std::size_t>(shape.most_local_experts());
+  slot.add(slot_field::arrived, ranks, round_up(2 * 8 * words + counts, flag_line), flag_line);
+  slot.add_within(slot_field::back, slot_field::arrived, 8 * words);
+  slot.add_within(slot_field::counts, slot_field::arrived, 2 * 8 * words);
   return slot;
 }
 

@@ -28,6 +28,11 @@ class field_layout {
     p = {round_up(bytes_, align), stride, items};
     bytes_ = p.offset + items * stride;
   }
+  /// Puts a field into each item of `other`, `from` bytes from the item's start.
+  constexpr void add_within(Field field, Field other, std::size_t from) {
+    place const& whole = (*this)[other];
+    places_[static_cast<std::size_t>(field)] = {whole.offset + from, whole.stride, whole.items};
+  }
 
   FERRY_FN constexpr std::size_t offset(Field field, std::size_t item = 0) const {
     place const& p = places_[static_cast<std::size_t>(field)];
