@@ -118,10 +118,10 @@ result<void> decode_on(job const& j, group const& ranks) {
   auto sizes = make_plan(j.prompts, j.o.max_new_tokens, ranks.size());
   FERRY_TRY(auto model,
             deepseek::model::load(j.weights, j.config, ranks, model_options_of(j.o, sizes)));
-  shown.say(
-      fmt::format("{}: {} on {} ranks, {} prompts, loaded in {:.1f} s", j.o.model.string(),
-                  to_string(j.o.compute), ranks.size(), j.prompts.size(),
-                  std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()));
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  shown.say(fmt::format("{}: {}, {} rank{}, {} prompt{}, loaded in {:.1f} s", j.o.model.string(),
+                        to_string(j.o.compute), ranks.size(), ranks.size() == 1 ? "" : "s",
+                        j.prompts.size(), j.prompts.size() == 1 ? "" : "s", took.count()));
   end_rule rule{j.o.max_new_tokens, {}};
   if (!j.o.ignore_eos)
     rule.eos_ids.assign(j.config.eos_token_ids.begin(), j.config.eos_token_ids.end());

@@ -6,9 +6,11 @@
 #include <CLI/CLI.hpp>
 #include <ferry/version.hpp>
 
-#include <cmath>
+#include <cstdlib>
 #include <iostream>
-#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace ferry::decode {
 namespace {
@@ -68,7 +70,11 @@ void add_sampling(CLI::App& app, options& o) {
   app.add_flag("--ignore-eos", o.ignore_eos, "go on after an end-of-sequence token");
   app.add_option("--temperature", o.temperature,
                  "sample at this temperature; 0 takes the best token, the lowest id among equals")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check([](std::string const& text) {
+        auto value = std::strtod(text.c_str(), nullptr);
+        // A NaN is in no range, and CLI::Range lets it pass.
+        return value >= 0 && value <= 1e6 ? "" : "\"" + text + "\" is not in 0..1000000";
+      })
       ->capture_default_str();
   app.add_option("--seed", o.seed, "of sampling; a prompt's text depends on it, not on the ranks")
       ->capture_default_str();

@@ -111,6 +111,8 @@ class microbatch {
 
   /// Sends the experts' results home, weighted and summed (per_rank) or row by row (per_choice).
   /// Shapes   expert_rows [positions, hidden] at the positions of `received`, for all layouts
+  /// Order    reads `expert_rows` until the call has run on the queue; when a step takes rounds,
+  ///          until combine_receive has
   result<void> combine_send(queue& q, const_tensor expert_rows);
 
   /// Sums the results of each own token into `output`.

@@ -5,7 +5,7 @@
 #include <ferry/deepseek/rms_norm.hpp>
 
 #include "base/fail.hpp"
-#include "deepseek/attend.hpp"
+#include "deepseek/row_loops.hpp"
 
 #include <algorithm>
 #include <new>
@@ -221,14 +221,14 @@ result<void> attention::apply_block(tokens const& in, deepseek::rope const& rope
   std::int64_t const attended_row = std::int64_t{s.num_heads} * s.kv_lora_rank;
   for (std::int64_t t = 0; t < rows; ++t) {
     auto const at = static_cast<std::size_t>(t);
-    attend({.queries = work.queries + t * s.num_heads * cached,
-            .rows = cache.row(in.sequences[at], 0),
-            .count = std::int64_t{in.positions[at]} + 1,
-            .heads = s.num_heads,
-            .columns = s.cached_columns(),
-            .latent = s.kv_lora_rank,
-            .scale = s.softmax_scale},
-           work.scores, work.attended + t * attended_row);
+    loops().attend({.queries = work.queries + t * s.num_heads * cached,
+                    .rows = cache.row(in.sequences[at], 0),
+                    .count = std::int64_t{in.positions[at]} + 1,
+                    .heads = s.num_heads,
+                    .columns = s.cached_columns(),
+                    .latent = s.kv_lora_rank,
+                    .scale = s.softmax_scale},
+                   work.scores, work.attended + t * attended_row);
   }
   std::int64_t const value_row = std::int64_t{s.num_heads} * s.v;
   for (int h = 0; h < s.num_heads; ++h) {

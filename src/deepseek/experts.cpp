@@ -1,53 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-#include <ferry/base/block_scale.hpp>
-#include <ferry/base/number_formats.hpp>
 #include <ferry/deepseek/experts.hpp>
 
 #include "base/fail.hpp"
+#include "deepseek/row_loops.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace ferry::deepseek {
-namespace {
-
-/// Rows and scales may lie at any byte: an f32 scale behind 45 codes is not aligned.
-template <class T>
-T read(std::byte const* at, std::int64_t index) {
-  T value;
-  std::memcpy(&value, at + index * static_cast<std::int64_t>(sizeof value), sizeof value);
-  return value;
-}
-
-template <class T>
-void decode(std::byte const* row, int hidden, float* to) {
-  for (int i = 0; i < hidden; ++i) to[i] = to_float(read<T>(row, i));
-}
-
-template <class T, class Scale>
-void decode_blocks(std::byte const* row, std::byte const* scales, int hidden, float* to) {
-  for (int begin = 0; begin < hidden; begin += scale_block) {
-    float const scale = to_float(read<Scale>(scales, begin / scale_block));
-    int const end = std::min(begin + scale_block, hidden);
-    for (int i = begin; i < end; ++i) to[i] = dequantise(read<T>(row, i), scale);
-  }
-}
-
-}  // namespace
-
 void decode_row(ferry::wire w, std::byte const* row, std::byte const* scales, int hidden,
                 float* to) {
-  switch (w) {
-    case wire::f32: return decode<float>(row, hidden, to);
-    case wire::bf16: return decode<bf16>(row, hidden, to);
-    case wire::fp16: return decode<fp16>(row, hidden, to);
-    case wire::fp8_e4m3: return decode_blocks<e4m3, float>(row, scales, hidden, to);
-    case wire::fp8_e4m3fnuz: return decode_blocks<e4m3fnuz, float>(row, scales, hidden, to);
-    case wire::fp8_ue8m0: return decode_blocks<e4m3, e8m0>(row, scales, hidden, to);
-    case wire::opaque: break;  // refused by experts::make
-  }
+  loops().decode(w, row, scales, hidden, to);
 }
 
 result<experts> experts::make(std::vector<mlp> local, int hidden, ferry::wire wire) {

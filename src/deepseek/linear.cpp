@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-#include <ferry/base/block_scale.hpp>
 #include <ferry/base/number_formats.hpp>
 #include <ferry/deepseek/linear.hpp>
 
 #include "base/fail.hpp"
 #include "deepseek/product.hpp"
+#include "deepseek/row_loops.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -49,27 +49,10 @@ T* at_least(std::vector<T>& v, std::size_t size) {
   return v.data();
 }
 
-/// x becomes what an fp8 product would read: codes times scale, block by block. `to` may be `from`.
-void quantise_row(float const* from, std::int64_t columns, float* to) {
-  for (std::int64_t begin = 0; begin < columns; begin += scale_block) {
-    std::int64_t const end = std::min<std::int64_t>(begin + scale_block, columns);
-    block_range range;
-    for (std::int64_t i = begin; i < end; ++i) range.add(from[i]);
-    float const scale = block_scale<e4m3>(range);
-    for (std::int64_t i = begin; i < end; ++i) {
-      to[i] = dequantise(quantise<e4m3>(from[i], scale), scale);
-    }
-  }
-}
-
-void round_row(float const* from, std::int64_t columns, bf16* to) {
-  for (std::int64_t i = 0; i < columns; ++i) to[i] = from_float<bf16>(from[i]);
-}
-
 std::vector<bf16> rounded(matrix<float const> m) {
   std::vector<bf16> codes(static_cast<std::size_t>(m.rows * m.columns));
   for (std::int64_t row = 0; row < m.rows; ++row) {
-    round_row(m[row], m.columns, codes.data() + row * m.columns);
+    loops().to_bf16(m[row], m.columns, codes.data() + row * m.columns);
   }
   return codes;
 }
@@ -148,11 +131,11 @@ void const* linear::packed::stage(matrix<float const> x, int rows) const {
     float* to = values + row * in;
     float const* from = x[row];
     if (quantise_input) {
-      quantise_row(from, in, to);
+      loops().through_fp8(from, in, to);
       from = to;
     }
     if (codes != nullptr) {
-      round_row(from, in, codes + row * in);
+      loops().to_bf16(from, in, codes + row * in);
     } else if (round_input) {
       for (std::int64_t i = 0; i < in; ++i) to[i] = to_float(from_float<bf16>(from[i]));
     } else if (from != to) {

@@ -4,29 +4,11 @@
 #include <ferry/deepseek/mlp.hpp>
 
 #include "base/fail.hpp"
+#include "deepseek/row_loops.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace ferry::deepseek {
-namespace {
-
-/// [rows, 2 * width] of gate and up becomes [rows, width] of silu(gate) * up, in place: row r is
-/// written at r * width, which lies at or before what is still to be read.
-void gated(float* values, std::int64_t rows, std::int64_t width) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    float const* gate = values + row * 2 * width;
-    float const* up = gate + width;
-    float* to = values + row * width;
-    for (std::int64_t i = 0; i < width; ++i) {
-      float const g = gate[i];
-      to[i] = g / (1.0F + std::exp(-g)) * up[i];
-    }
-  }
-}
-
-}  // namespace
-
 result<mlp> mlp::make(matrix<float const> gate_and_up, matrix<float const> down,
                       linear_options const& options) {
   if (gate_and_up.rows != 2 * down.columns || gate_and_up.columns != down.rows) {
@@ -54,7 +36,7 @@ result<void> mlp::apply(matrix<float const> x, matrix<float> y, std::span<float>
     std::int64_t const rows = std::min<std::int64_t>(linear::most_rows, x.rows - row);
     FERRY_CHECK(gate_and_up_.apply({x[row], rows, x.columns, x.row_stride},
                                    dense(scratch.data(), rows, 2 * width)));
-    gated(scratch.data(), rows, width);
+    loops().gate_rows(scratch.data(), rows, width);
     FERRY_CHECK(down_.apply(dense<float const>(scratch.data(), rows, width),
                             {y[row], rows, y.columns, y.row_stride}));
   }

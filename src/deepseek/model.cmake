@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # The model's computation.
-ferry_sources(ferry_deepseek attend.cpp attention.cpp experts.cpp gate.cpp linear.cpp mlp.cpp
+ferry_sources(ferry_deepseek attention.cpp experts.cpp gate.cpp linear.cpp mlp.cpp
               model.cpp model_layers.cpp moe_layer.cpp
-              product.cpp rms_norm.cpp rope.cpp weight_reader.cpp)
+              product.cpp rms_norm.cpp rope.cpp row_loops.cpp weight_reader.cpp)
 ferry_public_headers(ferry/deepseek/attention.hpp ferry/deepseek/experts.hpp
                      ferry/deepseek/gate.hpp ferry/deepseek/linear.hpp ferry/deepseek/mlp.hpp
                      ferry/deepseek/model.hpp ferry/deepseek/moe_layer.hpp
@@ -10,5 +10,24 @@ ferry_public_headers(ferry/deepseek/attention.hpp ferry/deepseek/experts.hpp
 foreach(name attention gate mlp moe product rms_norm rope)
   ferry_public_headers(ferry/deepseek/reference/${name}.hpp)
 endforeach()
+
+set(loop_levels v2 v3 v4)
+set(loop_floats 4 8 16)
+# The inner loops are compiled once per x86-64 level, and the level is chosen at run time.
+foreach(level floats IN ZIP_LISTS loop_levels loop_floats)
+  add_library(ferry_deepseek_loops_${level} OBJECT row_loops_level.cpp)
+  set_target_properties(ferry_deepseek_loops_${level} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(ferry_deepseek_loops_${level} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(ferry_deepseek_loops_${level} PRIVATE ferry_headers ferry_build)
+  target_compile_definitions(ferry_deepseek_loops_${level} PRIVATE
+                             FERRY_CPU_LEVEL=level_${level} FERRY_VECTOR_FLOATS=${floats})
+  # Vectors are passed between inlined functions only, so their ABI does not matter.
+  target_compile_options(ferry_deepseek_loops_${level} PRIVATE -O3 -Wno-psabi)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    target_compile_options(ferry_deepseek_loops_${level} PRIVATE -march=x86-64-${level})
+  endif()
+  target_sources(ferry_deepseek PRIVATE $<TARGET_OBJECTS:ferry_deepseek_loops_${level}>)
+endforeach()
+
 # oneDNN of the distribution computes with OpenMP's threads; calls keep it on one.
 target_link_libraries(ferry_deepseek PRIVATE gomp)

@@ -3,9 +3,11 @@
 
 #include <ferry/deepseek/model.hpp>
 #include <ferry/deepseek/rms_norm.hpp>
+#include <ferry/exec/cpu/code_level.hpp>
 
 #include "base/fail.hpp"
 #include "deepseek/model_layers.hpp"
+#include "deepseek/row_loops.hpp"
 #include "deepseek/stopwatch.hpp"
 
 #include <algorithm>
@@ -216,9 +218,7 @@ result<void> model::state::run_layer(queue& q, int index, token_batch const& bat
   rms_norm(read_only(x), layer.attention_norm, epsilon, normal);
   FERRY_CHECK(layer.attention.apply({read_only(normal), batch.sequences, batch.positions}, turning,
                                     caches[static_cast<std::size_t>(index)], block, scratch));
-  auto const add = [&] {
-    for (std::int64_t i = 0; i < x.rows * x.columns; ++i) x.data[i] += block.data[i];
-  };
+  auto const add = [&] { loops().add(block.data, x.rows * x.columns, x.data); };
   add();
   if (observer != nullptr) observer->attended(index, read_only(block));
   rms_norm(read_only(x), layer.ffn_norm, epsilon, normal);
@@ -247,6 +247,7 @@ model::~model() = default;
 result<model> model::load(checkpoint const& weights, model_config const& config, group const& ranks,
                           model_options const& options) {
   FERRY_CHECK(validate(options));
+  FERRY_CHECK(chosen_code_level());
   try {
     auto s = std::make_unique<state>(weights, config, ranks, options);
     FERRY_CHECK(s->load());

@@ -4,6 +4,7 @@
 #include <ferry/deepseek/moe_layer.hpp>
 
 #include "base/fail.hpp"
+#include "deepseek/row_loops.hpp"
 #include "deepseek/stopwatch.hpp"
 
 #include <algorithm>
@@ -102,7 +103,7 @@ result<void> moe_layer::apply(queue& q, microbatch& slot, matrix<float const> x,
     auto const own = work.shared(x.rows);
     FERRY_CHECK(shared_->apply(x, own, work.scratch()));
     for (std::int64_t row = 0; row < x.rows; ++row) {
-      for (std::int64_t i = 0; i < own.columns; ++i) hidden[row][i] += own[row][i];
+      loops().add(own[row], own.columns, hidden[row]);
     }
     watch.lap(t.shared);
   }

@@ -39,8 +39,14 @@ result<void> microbatch::state::run(queue& q, Run const& kernels) {
   std::optional<error> failed;
   if (waits->failed()) failed = explain(core, waits->what_failed());
   if (core.out)
-    if (std::optional<error> network = core.out->first_error()) failed = std::move(network);
+    if (std::optional<error> network = core.out->first_error()) {
+      // Peers look for the cause here, also when this rank's own waits went well (R9).
+      waits->fail({network->code, core.shape.rank, {}, slot, 0});
+      // A network fails with its peer.
+      if (!failed || failed->code != error_code::unreachable) failed = std::move(network);
+    }
   if (!failed) return {};
+  if (core.out) core.out->give_up(*failed);
   core.ranks.mark_broken(*failed);
   return *failed;
 }

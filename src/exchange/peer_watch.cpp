@@ -52,25 +52,34 @@ status_record* exchange_core::status_of(int rank) const {
 
 bool look_at_peers(exchange_core const& core, awaited const& what, bool expired, failure& found) {
   int const me = core.shape.rank;
+  if (core.out && core.out->error_so_far()) {
+    found.code = error_code::transport;
+    found.rank = me;
+    return true;
+  }
   // A process that died without a word is a root cause. One that had failed before and then went is
   // not: it names another.
   std::optional<failure> from_record;
+  bool left = false;
   for (int r = 0; r < core.shape.ranks; ++r) {
     if (r == me) continue;
+    // In this order: a rank records its failure before it goes.
+    presence const there = core.ranks.look(r);
     std::optional<failure> const record = recorded_by(core, r);
-    if (!record && core.ranks.look(r) == presence::gone) {
+    if (!record && there == presence::gone) {
       found.code = error_code::unreachable;
       found.rank = r;
       return true;
     }
     if (record && !from_record) from_record = record;
+    left = left || (r == what.rank && there == presence::left);
   }
   if (from_record) {
     found.code = from_record->code;
     found.rank = from_record->rank;
     return true;
   }
-  if (core.ranks.look(what.rank) == presence::left) {
+  if (left) {
     found.code = error_code::unreachable;
     found.rank = what.rank;
     return true;
@@ -92,6 +101,8 @@ error explain(exchange_core const& core, failure const& f) {
     return fail(f.code, "rank {} {} ({})", f.rank,
                 left ? "has left the group" : "is gone: its process ended", place);
   }
+  if (f.code == error_code::transport)
+    return fail(f.code, "rank {}'s network failed ({})", f.rank, place);
   if (f.rank == core.shape.rank)
     return fail(f.code, "the other ranks gave up waiting for this rank, {} ({})", f.rank, place);
   return fail(f.code, "rank {} did not come within {} ms ({})", f.rank,

@@ -5,6 +5,8 @@
 
 #include "base/fail.hpp"
 
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -153,6 +155,32 @@ result<socket_address> local_address(int socket) {
   if (::getsockname(socket, mine.at(), &mine.length) != 0)
     return fail_errno(error_code::io, "cannot ask for a socket's address", errno);
   return mine;
+}
+
+result<std::string> address_for_others() {
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0)
+    return fail_errno(error_code::io, "cannot ask for this machine's addresses", errno);
+  std::string found;
+  for (int family : {AF_INET, AF_INET6}) {
+    for (auto const* a = all; a != nullptr && found.empty(); a = a->ifa_next) {
+      bool const usable = a->ifa_addr && a->ifa_addr->sa_family == family &&
+                          (a->ifa_flags & IFF_UP) && !(a->ifa_flags & IFF_LOOPBACK);
+      // A link-local address means nothing without the interface, whose name differs elsewhere.
+      if (!usable ||
+          (family == AF_INET6 &&
+           IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<sockaddr_in6 const*>(a->ifa_addr)->sin6_addr)))
+        continue;
+      char host[NI_MAXHOST];
+      socklen_t const length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+      if (::getnameinfo(a->ifa_addr, length, host, sizeof host, nullptr, 0, NI_NUMERICHOST) == 0)
+        found = host;
+    }
+  }
+  ::freeifaddrs(all);
+  if (found.empty())
+    return fail(error_code::io, "this machine has no address that another could reach");
+  return found;
 }
 
 result<descriptor> start_connecting(socket_address const& to) {

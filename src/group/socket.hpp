@@ -53,6 +53,9 @@ result<std::vector<socket_address>> resolve(endpoint const& where, deadline end)
 result<descriptor> listen_at(socket_address const& where);
 result<socket_address> local_address(int socket);
 std::string to_string(socket_address const& address);
+/// The first address of this machine that other machines may reach, IPv4 before IPv6, without port.
+/// Errors  io there is none
+result<std::string> address_for_others();
 
 /// Starts to connect; `send` reports how it went.
 result<descriptor> start_connecting(socket_address const& to);

@@ -25,6 +25,7 @@ class loopback_transport final : public transport {
         faults_(faults),
         choices_(faults.seed),
         waiting_(static_cast<std::size_t>(peers_.num_ranks())),
+        uncovered_(static_cast<std::size_t>(peers_.num_ranks())),
         nic_([this] { run_nic(); }) {}
 
   ~loopback_transport() override {
@@ -101,27 +102,32 @@ class loopback_transport final : public transport {
     return post::posted;
   }
 
-  // Which waiting operation the NIC takes next: any, but a covering signal only once it is the
-  // first one to its rank. Puts may overtake a signal, and each other.
-  std::size_t pick() {
-    if (!happens(faults_.reorder)) return first_allowed(0);
-    return first_allowed(choices_() % queue_.size());
-  }
-  std::size_t first_allowed(std::size_t from) {
-    for (std::size_t i = from; i < queue_.size(); ++i)
-      if (allowed(i)) return i;
-    return 0;  // the oldest operation always is
-  }
+  // A covering signal may start once it is the first one to its rank, and never after an operation
+  // that did not arrive: a network that cannot keep the promise does not deliver the signal.
   bool allowed(std::size_t i) const {
-    if (!queue_[i].after_earlier) return true;
+    operation const& op = queue_[i];
+    if (!op.after_earlier) return true;
+    if (uncovered_[static_cast<std::size_t>(op.to.rank)]) return false;
     return std::none_of(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(i),
-                        [&](operation const& o) { return o.to.rank == queue_[i].to.rank; });
+                        [&](operation const& o) { return o.to.rank == op.to.rank; });
+  }
+  bool any_allowed() const {
+    for (std::size_t i = 0; i < queue_.size(); ++i)
+      if (allowed(i)) return true;
+    return false;
+  }
+  // Which waiting operation the NIC takes next. Puts may overtake a signal, and each other. One is
+  // allowed.
+  std::size_t pick() {
+    std::size_t i = happens(faults_.reorder) ? choices_() % queue_.size() : 0;
+    while (!allowed(i)) i = (i + 1) % queue_.size();
+    return i;
   }
 
   void run_nic() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      work_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+      work_.wait(lock, [this] { return stop_ || any_allowed(); });
       if (stop_) return;
       std::size_t const i = pick();
       operation const op = queue_[i];
@@ -135,6 +141,8 @@ class loopback_transport final : public transport {
       if (late) std::this_thread::sleep_for(pause);
       if (!broken && !lost) carry_out(op);
       lock.lock();
+      if (broken || lost) uncovered_[static_cast<std::size_t>(op.to.rank)] = true;
+      if (lost && !broken) continue;  // and never complete
       if (broken && !failure_)
         failure_ =
             fail(error_code::transport, "the network failed an operation of {} bytes to rank {}",
@@ -156,7 +164,8 @@ class loopback_transport final : public transport {
   std::mutex mutex_;
   std::condition_variable work_, idle_;
   std::deque<operation> queue_;
-  std::vector<std::size_t> waiting_;
+  std::vector<std::size_t> waiting_;  ///< operations to each rank that are not complete
+  std::vector<bool> uncovered_;       ///< whether an operation to this rank did not arrive
   std::optional<error> failure_;
   bool stop_ = false;
   std::thread nic_;

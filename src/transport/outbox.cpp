@@ -58,6 +58,7 @@ std::byte* outbox::stage(std::byte const* from, std::size_t bytes) {
 
 void outbox::put(int rank, std::size_t offset, std::byte const* from, std::size_t bytes) {
   std::lock_guard lock(mutex_);
+  if (error_) return;
   std::size_t const most = std::min(net_->what_it_can().max_put_bytes, staging_.size());
   for (std::size_t done = 0; done < bytes && !error_;) {
     std::size_t const part = std::min(most, bytes - done);
@@ -76,9 +77,24 @@ void outbox::signal(int rank, std::size_t offset, std::uint64_t word, strength p
 
 std::optional<error> outbox::first_error() {
   std::lock_guard lock(mutex_);
+  return find_error();
+}
+
+std::optional<error> outbox::error_so_far() {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock ? find_error() : std::nullopt;
+}
+
+std::optional<error> outbox::find_error() {
   if (!error_)
     if (result<void> r = net_->progress(); !r) error_ = std::move(r).error();
   return error_;
+}
+
+void outbox::give_up(error why) {
+  std::lock_guard lock(mutex_);
+  if (!error_) error_ = std::move(why);
+  net_.reset();
 }
 
 }  // namespace ferry

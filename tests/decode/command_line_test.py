@@ -68,6 +68,7 @@ class CommandLine(unittest.TestCase):
         self.refused(["--model", DEMO, "--prompt", "x", "--wire", "int8"], 2, "int8", "fp8_e4m3")
         self.refused(["--model", DEMO, "--prompt", "x", "--max-new-tokens", "0"], 2, "0")
         self.refused(["--model", DEMO, "--prompt", "x", "--temperature", "-1"], 2, "-1")
+        self.refused(["--model", DEMO, "--prompt", "x", "--temperature", "nan"], 2, "nan")
         self.refused(["--model", DEMO, "--prompt", "x", "--timeout-ms", "0"], 2, "0")
         self.refused(["--model", DEMO, "--prompt", "x", "--unknown"], 2, "--unknown")
 

@@ -42,7 +42,7 @@ struct recorder : deepseek::model_observer {
 struct sequence {
   int slot = 0;
   int position = 0;
-  std::vector<float> logits;
+  std::vector<float> logits = {};
 
   void feed(deepseek::model& m, queue& q, std::vector<std::int32_t> const& ids) {
     auto const n = static_cast<std::int64_t>(ids.size());

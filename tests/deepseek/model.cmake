@@ -8,6 +8,7 @@ foreach(name attention experts gate linear mlp rms_norm rope)
              LIBRARIES ferry_deepseek nlohmann_json::nlohmann_json)
 endforeach()
 
+ferry_test(deepseek_row_loops_test LABELS unit SOURCES row_loops_test.cpp LIBRARIES ferry_deepseek)
 ferry_test(deepseek_moe_layer_test LABELS unit SOURCES moe_layer_test.cpp
            LIBRARIES ferry_deepseek nlohmann_json::nlohmann_json)
 ferry_test(deepseek_model_test LABELS unit SOURCES model_test.cpp

@@ -71,11 +71,12 @@ class [[nodiscard]] result {
 
   T& value() & { return throw_if_error(), *std::get_if<0>(&state_); }
   T const& value() const& { return throw_if_error(), *std::get_if<0>(&state_); }
-  T&& value() && { return throw_if_error(), std::move(*std::get_if<0>(&state_)); }
+  /// By value: `for (auto& x : f().value())` must not look into a result that is gone.
+  T value() && { return throw_if_error(), std::move(*std::get_if<0>(&state_)); }
 
   T& operator*() & { return *std::get_if<0>(&state_); }
   T const& operator*() const& { return *std::get_if<0>(&state_); }
-  T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
+  T operator*() && { return std::move(*std::get_if<0>(&state_)); }
   T* operator->() { return std::get_if<0>(&state_); }
   T const* operator->() const { return std::get_if<0>(&state_); }
 

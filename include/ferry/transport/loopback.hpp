@@ -22,9 +22,11 @@ struct loopback_faults {
   int reorder = 512;  ///< chance that the NIC takes some other waiting operation first
   int delay = 0;      ///< chance that the NIC pauses before an operation
   std::chrono::microseconds longest_delay{200};
-  int try_again = 0;               ///< chance that posting answers try_again
-  int drop = 0;                    ///< chance that a put is lost without a word
-  int fail = 0;                    ///< chance that an operation completes with an error
+  int try_again = 0;  ///< chance that posting answers try_again
+  /// Chance that a put is lost without a word: it never completes, and no later signal that would
+  /// cover it arrives.
+  int drop = 0;
+  int fail = 0;  ///< chance that an operation completes with an error, and covers nothing
   std::size_t queue_depth = 1024;  ///< operations that may wait; posting more answers try_again
 };
 

@@ -35,7 +35,10 @@ class outbox {
 
   /// The first error of any operation, also of those that completed later.
   std::optional<error> first_error();
-  transport& network() { return *net_; }
+  /// The same, but nothing when another thread is posting just now.
+  std::optional<error> error_so_far();
+  /// Ends the transport: nothing goes out any more, also what was posted and still waits (R9).
+  void give_up(error why);
 
  private:
   std::byte* stage(std::byte const* from, std::size_t bytes);
@@ -43,6 +46,7 @@ class outbox {
   void post_until_accepted(int rank, Post const& operation);
 
   bool flush_all();
+  std::optional<error> find_error();
 
   std::vector<std::byte> staging_;  // outlives the transport, which reads it
   std::unique_ptr<transport> net_;
