@@ -9,6 +9,7 @@
 #include <ferry/base/types.hpp>
 #include <ferry/exec/cpu/waiter.hpp>
 #include <ferry/exec/team.hpp>
+#include <ferry/memory/buffer.hpp>
 
 #include <setjmp.h>
 #include <ucontext.h>
@@ -32,6 +33,8 @@ class fibers {
   /// left wait for something that none of them will do.
   bool run(int count, std::function<void(int)> const& body) {
     body_ = &body;
+    if (stacks().size() < static_cast<std::size_t>(count) * stack_bytes)
+      stacks() = buffer::allocate(static_cast<std::size_t>(count) * stack_bytes).value();
     std::vector<std::unique_ptr<fiber>> all;
     for (int i = 0; i < count; ++i) all.push_back(start(i));
     std::vector<fiber*> left;
@@ -59,19 +62,25 @@ class fibers {
     ucontext_t context;  ///< where it begins; from then on `at`: jumps need no system call
     jmp_buf at;
     bool begun = false;
-    std::vector<std::byte> stack = std::vector<std::byte>(96 << 10);
     fibers* of;
     int index;
     bool ended = false;
   };
+
+  static constexpr std::size_t stack_bytes = 64 << 10;
+  /// Kept from launch to launch: new pages cost more than the kernels.
+  static buffer& stacks() {
+    static buffer all;
+    return all;
+  }
 
   std::unique_ptr<fiber> start(int index) {
     auto f = std::make_unique<fiber>();
     f->of = this;
     f->index = index;
     getcontext(&f->context);
-    f->context.uc_stack.ss_sp = f->stack.data();
-    f->context.uc_stack.ss_size = f->stack.size();
+    f->context.uc_stack.ss_sp = stacks().data() + static_cast<std::size_t>(index) * stack_bytes;
+    f->context.uc_stack.ss_size = stack_bytes;
     f->context.uc_link = nullptr;
     auto const at = reinterpret_cast<std::uintptr_t>(f.get());
     makecontext(&f->context, reinterpret_cast<void (*)()>(&enter), 2,

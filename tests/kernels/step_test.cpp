@@ -36,7 +36,7 @@ TEST(step, gives_what_the_oracle_gives_at_every_code_level) {
 // A kernel never names the width of a team; here is one of 32 lanes and one of 64, several teams to
 // a block.
 void run_lanes(int lanes) {
-  for (std::uint64_t seed = 100; seed < 100 + static_cast<std::uint64_t>(effort(6)); ++seed) {
+  for (std::uint64_t seed = 100; seed < 100 + static_cast<std::uint64_t>(effort(30)); ++seed) {
     world w = mapped_world(seed);
     for (std::uint64_t more = 1; w.options.hidden > 260 || w.ranks * w.options.max_tokens > 40;
          ++more)
