@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 
@@ -84,20 +85,43 @@ difference compare(std::vector<float> const& found, Golden const& expected) {
   return d;
 }
 
+/// The lowest of the ids with the largest logit.
+std::int32_t best(float const* logits, std::ptrdiff_t vocab) {
+  return static_cast<std::int32_t>(std::max_element(logits, logits + vocab) - logits);
+}
+
+/// All of a prompt's golden logits, and the ids that they choose.
+void expect_golden(std::string const& name, std::string const& prompt, int ranks) {
+  testing::golden_file const golden(name + "/" + prompt + ".safetensors");
+  auto const first = golden.tensor<double>("f64.logits");
+  auto const decode = golden.tensor<double>("f64.decode_logits");
+  auto const vocab = static_cast<std::ptrdiff_t>(first.shape[1]);
+  auto expected = first.values;
+  expected.insert(expected.end(), decode.values.begin() + vocab, decode.values.end());
+  auto const found = logits_of(name, ranks, {}, prompt_and_decode(golden));
+  EXPECT_LT(compare(found, expected).largest, 1e-3);
+  auto const ids = golden.tensor<std::int32_t>("decode_tokens").values;
+  float const* row = found.data() + (first.shape[0] - 1) * vocab;
+  for (std::int32_t id : ids) {
+    EXPECT_EQ(best(row, vocab), id);
+    row += vocab;
+  }
+}
+
 class tiny_model_on : public ::testing::TestWithParam<std::tuple<char const*, int>> {};
 INSTANTIATE_TEST_SUITE_P(ranks, tiny_model_on,
                          ::testing::Combine(::testing::Values("tiny-A", "tiny-B", "tiny-C"),
-                                            ::testing::Values(1, 2, 3)));
+                                            ::testing::Values(1, 2, 3, 4, 8)));
 
 TEST_P(tiny_model_on, gives_the_golden_logits_in_prefill_and_decode) {
   auto const [name, ranks] = GetParam();
-  testing::golden_file const golden(std::string(name) + "/prompt_17.safetensors");
-  auto const prompt = golden.tensor<double>("f64.logits");
-  auto const decode = golden.tensor<double>("f64.decode_logits");
-  auto expected = prompt.values;
-  auto const vocab = static_cast<std::ptrdiff_t>(prompt.shape[1]);
-  expected.insert(expected.end(), decode.values.begin() + vocab, decode.values.end());
-  EXPECT_LT(compare(logits_of(name, ranks, {}, prompt_and_decode(golden)), expected).largest, 1e-3);
+  expect_golden(name, "prompt_17", ranks);
+}
+
+TEST(model, gives_the_golden_logits_of_short_and_long_prompts) {
+  for (char const* name : {"tiny-A", "tiny-B"}) {
+    for (char const* prompt : {"prompt_5", "prompt_64"}) expect_golden(name, prompt, 2);
+  }
 }
 
 class tiny_model : public ::testing::TestWithParam<char const*> {};
@@ -145,6 +169,13 @@ TEST_P(tiny_model, follows_the_golden_layer_by_layer) {
       EXPECT_LT(distance(cached, latent.values.data() + i * kv, kv), 1e-4);
       EXPECT_LT(distance(cached + kv, keys.values.data() + i * rope, rope), 1e-4);
     }
+
+    seen.choices.clear();
+    auto const decoded = golden.tensor<std::int32_t>("decode_tokens").values;
+    for (std::size_t i = 0; i + 1 < decoded.size(); ++i) s.feed(m, q, {decoded[i]});
+    choices.clear();
+    for (auto const& [layer, c] : seen.choices) choices.insert(choices.end(), c.begin(), c.end());
+    EXPECT_EQ(choices, golden.tensor<std::int32_t>("decode_gate_indices").values);
   });
 }
 
@@ -158,7 +189,7 @@ TEST_P(tiny_model, gives_the_same_bits_for_any_ranks_chunks_and_layouts) {
   EXPECT_EQ(logits_of(name, 1, options, one_by_one(tokens)), whole);
   std::vector<std::vector<std::int32_t>> const chunks{{tokens.begin(), tokens.begin() + 6},
                                                       {tokens.begin() + 6, tokens.end()}};
-  for (int ranks : {2, 3, 4}) EXPECT_EQ(logits_of(name, ranks, options, chunks), whole) << ranks;
+  for (int ranks : {2, 3, 4, 8}) EXPECT_EQ(logits_of(name, ranks, options, chunks), whole) << ranks;
   options.layout = layout::in_place;
   EXPECT_EQ(logits_of(name, 2, options, chunks), whole);
   options.layout = layout::padded;

@@ -192,7 +192,7 @@ TEST(moe_layer, gives_the_same_bits_on_any_number_of_ranks_when_summed_per_choic
     for (wire back : {wire::f32, wire::bf16}) {
       exchange_options const o = formats(out, back, layout::grouped, reduction::per_choice);
       owned_matrix const alone = run_layer(w, {1, split::even, o}, x, hidden);
-      for (int ranks : {2, 3, 5}) {
+      for (int ranks : {2, 3, 5, 9}) {  // with 9, some hold no expert
         owned_matrix const together = run_layer(w, {ranks, split::even, o}, x, hidden);
         EXPECT_TRUE(test::same_bits(together[0], alone[0], 19 * w.hidden)) << ranks;
       }

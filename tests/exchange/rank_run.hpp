@@ -108,6 +108,122 @@ struct brought_memory {
   }
 };
 
+/// Compares what one rank sees of one step with the oracle.
+class step_check {
+ public:
+  step_check(world const& w, step const& s, int rank, std::string here, complaints& wrong)
+      : w_(w), step_(s), rank_(rank), here_(std::move(here)), wrong_(wrong) {}
+
+  void overflow(error const& e) {
+    rank_received const& want = expected();
+    auto const at = static_cast<std::size_t>(want.overflowing);
+    std::string const needed[] = {
+        fmt::format("expert {} ", w_.first_expert(rank_) + want.overflowing),
+        fmt::format("received {} rows", want.wanted[at]),
+        fmt::format("room for {} ", want.counts[at])};
+    if (e.code != error_code::capacity) return wrong_.add(here() + e.message);
+    for (std::string const& part : needed)
+      if (e.message.find(part) == std::string::npos)
+        wrong_.add(here() + "'" + part + "' is not in: " + e.message);
+  }
+
+  void groups(received const& view) {
+    rank_received const& want = expected();
+    int const first = w_.first_expert(rank_);
+    check(view.first_expert == first, "first_expert");
+    check(view.num_local_experts == w_.first_expert(rank_ + 1) - first, "num_local_experts");
+    check(view.capacity == want.capacity, "capacity");
+    check(*view.end == want.end, "end");
+    for (std::size_t e = 0; e < want.starts.size(); ++e) {
+      check(view.starts[e] == want.starts[e], "starts");
+      check(view.counts[e] == want.counts[e], "counts");
+      if (w_.options.layout == layout::grouped && view.counts[e] > 0)
+        check(view.starts[e] % w_.options.row_align == 0, "alignment of a group");
+    }
+  }
+
+  void rows(received const& view) {
+    rank_received const& want = expected();
+    bool const in_place = w_.options.layout == layout::in_place;
+    std::size_t const row_bytes = w_.row_bytes();
+    check(in_place == (view.index != nullptr), "index");
+    for (std::size_t p = 0; p < want.at.size(); ++p) {
+      origin const& from = want.at[p];
+      if (from.source < 0) continue;
+      std::int64_t const row = in_place ? view.index[p] : static_cast<std::int64_t>(p);
+      if (in_place) check(row == from.source * w_.options.max_tokens + from.token, "index");
+      wire_row const& sent = current()
+                                 .brought[static_cast<std::size_t>(from.source)]
+                                 .sent[static_cast<std::size_t>(from.token)];
+      std::vector<std::byte> const& scales =
+          w_.options.wire == wire::fp8_ue8m0 && w_.fnuz[static_cast<std::size_t>(rank_)]
+              ? sent.fnuz_scales
+              : sent.scales;
+      if (std::memcmp(view.rows[row], sent.row.data(), row_bytes) != 0)
+        wrong_.add(here() + fmt::format("position {} is not token {} of rank {}", p, from.token,
+                                        from.source));
+      if (scales.empty()) continue;
+      check(view.scales.columns == static_cast<std::int64_t>(scales.size()), "columns of scales");
+      check(std::memcmp(view.scales[row], scales.data(), scales.size()) == 0, "scales");
+    }
+  }
+
+  // The experts work on the rows that really came.
+  typed_rows experts(received const& view) {
+    exchange_options const& o = w_.options;
+    typed_rows made(*view.end, o.hidden, o.expert_rows, rank_ % 2);
+    bool const fnuz = o.wire == wire::fp8_ue8m0 && w_.fnuz[static_cast<std::size_t>(rank_)];
+    for (int e = 0; e < view.num_local_experts; ++e)
+      for (std::int64_t p = view.starts[e]; p < view.starts[e] + view.counts[e]; ++p) {
+        std::int64_t const row = view.index ? view.index[p] : p;
+        std::byte const* const scales = view.scales.data ? view.scales[row] : nullptr;
+        std::vector<float> const x =
+            out_of_wire(view.rows[row], scales, o.wire, o.hidden, w_.row_bytes());
+        // A FNUZ receiver reads the codes as half of what OCP reads, under a doubled scale.
+        for (int c = 0; c < o.hidden; ++c)
+          made.set(
+              p, c,
+              expert(view.first_expert + e, x[static_cast<std::size_t>(c)] * (fnuz ? 0.5f : 1.0f)));
+      }
+    return made;
+  }
+
+  void output(typed_rows const& rows) {
+    exchange_options const& o = w_.options;
+    std::vector<float> const& want = current().output[static_cast<std::size_t>(rank_)];
+    std::vector<std::int64_t> const& exact = current().exact[static_cast<std::size_t>(rank_)];
+    std::size_t const size = bytes_of(o.output);
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      auto const t = static_cast<std::int64_t>(i) / o.hidden,
+                 c = static_cast<std::int64_t>(i) % o.hidden;
+      std::byte bits[4] = {};
+      store(bits, o.output, want[i]);
+      if (std::memcmp(bits, rows.at(t, c), size) != 0)
+        wrong_.add(here() + fmt::format("token {} column {} is {}, not {}", t, c, rows.value(t, c),
+                                        load(bits, o.output)));
+      if (!exact.empty() &&
+          static_cast<double>(rows.value(t, c)) * 4 != static_cast<double>(exact[i]))
+        wrong_.add(here() + fmt::format("token {} column {} is {}, in whole numbers {} / 4", t, c,
+                                        rows.value(t, c), exact[i]));
+    }
+    check(rows.gaps_untouched(), "bytes between output rows were written");
+  }
+
+ private:
+  step const& current() const { return step_; }
+  rank_received const& expected() const { return step_.received[static_cast<std::size_t>(rank_)]; }
+  std::string const& here() const { return here_; }
+  void check(bool ok, char const* what) {
+    if (!ok) wrong_.add(here_ + what);
+  }
+
+  world const& w_;
+  step const& step_;
+  int rank_;
+  std::string here_;
+  complaints& wrong_;
+};
+
 /// One slot of one rank, driven phase by phase.
 class rank_slot {
  public:
@@ -134,8 +250,6 @@ class rank_slot {
       default: return close(gather(q));
     }
   }
-  /// Every bit that this rank was given so far, as one number.
-  std::uint64_t digest() const { return digest_; }
 
  private:
   step const& current() const {
@@ -145,6 +259,7 @@ class rank_slot {
   rank_received const& expected() const {
     return current().received[static_cast<std::size_t>(rank_)];
   }
+  step_check now() const { return {w_, current(), rank_, here(), wrong_}; }
   bool next(bool ok) {
     ++phase_;
     return ok;
@@ -176,87 +291,14 @@ class rank_slot {
     if (want.overflowing < 0 && !got) return accepted("dispatch_receive", got.error());
     if (want.overflowing >= 0) {
       if (got) return check(false, "capacity was not reported"), true;
-      check_overflow(got.error());
+      now().overflow(got.error());
       if (got.error().code != error_code::capacity) return false;
     }
     received const& view = at_.last_received();
-    check_groups(view);
-    check_rows(view);
-    run_experts(view);
+    now().groups(view);
+    now().rows(view);
+    made_ = now().experts(view);
     return true;
-  }
-
-  void check_overflow(error const& e) {
-    rank_received const& want = expected();
-    auto const at = static_cast<std::size_t>(want.overflowing);
-    std::string const needed[] = {
-        fmt::format("expert {} ", w_.first_expert(rank_) + want.overflowing),
-        fmt::format("received {} rows", want.wanted[at]),
-        fmt::format("room for {} ", want.counts[at])};
-    if (e.code != error_code::capacity) return wrong_.add(here() + e.message);
-    for (std::string const& part : needed)
-      if (e.message.find(part) == std::string::npos)
-        wrong_.add(here() + "'" + part + "' is not in: " + e.message);
-  }
-
-  void check_groups(received const& view) {
-    rank_received const& want = expected();
-    int const first = w_.first_expert(rank_);
-    check(view.first_expert == first, "first_expert");
-    check(view.num_local_experts == w_.first_expert(rank_ + 1) - first, "num_local_experts");
-    check(view.capacity == want.capacity, "capacity");
-    check(*view.end == want.end, "end");
-    for (std::size_t e = 0; e < want.starts.size(); ++e) {
-      check(view.starts[e] == want.starts[e], "starts");
-      check(view.counts[e] == want.counts[e], "counts");
-      if (w_.options.layout == layout::grouped && view.counts[e] > 0)
-        check(view.starts[e] % w_.options.row_align == 0, "alignment of a group");
-    }
-  }
-
-  void check_rows(received const& view) {
-    rank_received const& want = expected();
-    bool const in_place = w_.options.layout == layout::in_place;
-    std::size_t const row_bytes = w_.row_bytes();
-    check(in_place == (view.index != nullptr), "index");
-    for (std::size_t p = 0; p < want.at.size(); ++p) {
-      origin const& from = want.at[p];
-      if (from.source < 0) continue;
-      std::int64_t const row = in_place ? view.index[p] : static_cast<std::int64_t>(p);
-      if (in_place) check(row == from.source * w_.options.max_tokens + from.token, "index");
-      wire_row const& sent = current()
-                                 .brought[static_cast<std::size_t>(from.source)]
-                                 .sent[static_cast<std::size_t>(from.token)];
-      std::vector<std::byte> const& scales =
-          w_.options.wire == wire::fp8_ue8m0 && w_.fnuz[static_cast<std::size_t>(rank_)]
-              ? sent.fnuz_scales
-              : sent.scales;
-      if (std::memcmp(view.rows[row], sent.row.data(), row_bytes) != 0)
-        wrong_.add(here() + fmt::format("position {} is not token {} of rank {}", p, from.token,
-                                        from.source));
-      if (scales.empty()) continue;
-      check(view.scales.columns == static_cast<std::int64_t>(scales.size()), "columns of scales");
-      check(std::memcmp(view.scales[row], scales.data(), scales.size()) == 0, "scales");
-    }
-  }
-
-  // The experts work on the rows that really came.
-  void run_experts(received const& view) {
-    exchange_options const& o = w_.options;
-    made_ = typed_rows(*view.end, o.hidden, o.expert_rows, slot_ % 2);
-    bool const fnuz = o.wire == wire::fp8_ue8m0 && w_.fnuz[static_cast<std::size_t>(rank_)];
-    for (int e = 0; e < view.num_local_experts; ++e)
-      for (std::int64_t p = view.starts[e]; p < view.starts[e] + view.counts[e]; ++p) {
-        std::int64_t const row = view.index ? view.index[p] : p;
-        std::byte const* const scales = view.scales.data ? view.scales[row] : nullptr;
-        std::vector<float> const x =
-            out_of_wire(view.rows[row], scales, o.wire, o.hidden, w_.row_bytes());
-        // A FNUZ receiver reads the codes as half of what OCP reads, under a doubled scale.
-        for (int c = 0; c < o.hidden; ++c)
-          made_.set(
-              p, c,
-              expert(view.first_expert + e, x[static_cast<std::size_t>(c)] * (fnuz ? 0.5f : 1.0f)));
-      }
   }
 
   bool give_back(queue& q) { return accepted("combine_send", at_.combine_send(q, made_.view())); }
@@ -276,31 +318,8 @@ class rank_slot {
     result<void> const done = at_.combine_receive(
         q, output.view(), s.adds ? const_tensor(addend.view()) : const_tensor{});
     if (!accepted("combine_receive", done)) return false;
-    check_output(output);
+    now().output(output);
     return true;
-  }
-
-  void check_output(typed_rows const& output) {
-    exchange_options const& o = w_.options;
-    std::vector<float> const& want = current().output[static_cast<std::size_t>(rank_)];
-    std::vector<std::int64_t> const& exact = current().exact[static_cast<std::size_t>(rank_)];
-    std::size_t const size = bytes_of(o.output);
-    for (std::size_t i = 0; i < want.size(); ++i) {
-      auto const t = static_cast<std::int64_t>(i) / o.hidden,
-                 c = static_cast<std::int64_t>(i) % o.hidden;
-      std::byte bits[4] = {};
-      store(bits, o.output, want[i]);
-      if (std::memcmp(bits, output.at(t, c), size) != 0)
-        wrong_.add(here() + fmt::format("token {} column {} is {}, not {}", t, c,
-                                        output.value(t, c), load(bits, o.output)));
-      for (std::size_t b = 0; b < size; ++b)
-        digest_ = (digest_ ^ static_cast<std::uint64_t>(output.at(t, c)[b])) * 0x100000001B3u;
-      if (!exact.empty() &&
-          static_cast<double>(output.value(t, c)) * 4 != static_cast<double>(exact[i]))
-        wrong_.add(here() + fmt::format("token {} column {} is {}, in whole numbers {} / 4", t, c,
-                                        output.value(t, c), exact[i]));
-    }
-    check(output.gaps_untouched(), "bytes between output rows were written");
   }
 
   world const& w_;
@@ -312,7 +331,6 @@ class rank_slot {
   int phase_ = 0;
   std::optional<brought_memory> memory_;
   typed_rows made_;
-  std::uint64_t digest_ = 0xCBF29CE484222325u;
 };
 
 }  // namespace ferry::oracle

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// Teams of many lanes on a host: each lane is a fiber, and they run in an order drawn anew each
+/// turn, so that a kernel that leaves out a barrier gives wrong rows, and one that parts at a
+/// barrier stands still.
+#pragma once
+
+#include <ferry/base/types.hpp>
+#include <ferry/exec/cpu/waiter.hpp>
+#include <ferry/exec/team.hpp>
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+namespace ferry::oracle {
+
+/// Runs functions that give way to each other.
+class fibers {
+ public:
+  explicit fibers(std::uint64_t seed) : random_(seed) {}
+
+  /// Calls body(0) ... body(count - 1), each until it gives way or ends. False when all that are
+  /// left wait for something that none of them will do.
+  bool run(int count, std::function<void(int)> const& body) {
+    body_ = &body;
+    std::vector<std::unique_ptr<fiber>> all;
+    for (int i = 0; i < count; ++i) all.push_back(start(i));
+    std::vector<fiber*> left;
+    for (auto& f : all) left.push_back(f.get());
+    while (!left.empty()) {
+      events_ = 0;
+      std::shuffle(left.begin(), left.end(), random_);
+      for (fiber* f : left) {
+        current_ = f;
+        if (_setjmp(scheduler_) == 0) resume(*f);
+      }
+      events_ += static_cast<int>(std::erase_if(left, [](fiber* f) { return f->ended; }));
+      if (events_ == 0) return false;
+    }
+    return true;
+  }
+  void give_way() {
+    if (_setjmp(current_->at) == 0) _longjmp(scheduler_, 1);
+  }
+  /// To be called when something happened that others may wait for.
+  void happened() { ++events_; }
+
+ private:
+  struct fiber {
+    ucontext_t context;  ///< where it begins; from then on `at`: jumps need no system call
+    jmp_buf at;
+    bool begun = false;
+    std::vector<std::byte> stack = std::vector<std::byte>(96 << 10);
+    fibers* of;
+    int index;
+    bool ended = false;
+  };
+
+  std::unique_ptr<fiber> start(int index) {
+    auto f = std::make_unique<fiber>();
+    f->of = this;
+    f->index = index;
+    getcontext(&f->context);
+    f->context.uc_stack.ss_sp = f->stack.data();
+    f->context.uc_stack.ss_size = f->stack.size();
+    f->context.uc_link = nullptr;
+    auto const at = reinterpret_cast<std::uintptr_t>(f.get());
+    makecontext(&f->context, reinterpret_cast<void (*)()>(&enter), 2,
+                static_cast<unsigned>(at >> 32), static_cast<unsigned>(at));
+    return f;
+  }
+  static void enter(unsigned high, unsigned low) {
+    auto* const f = reinterpret_cast<fiber*>(static_cast<std::uintptr_t>(high) << 32 | low);
+    (*f->of->body_)(f->index);
+    f->ended = true;
+    _longjmp(f->of->scheduler_, 1);
+  }
+  static void resume(fiber& f) {
+    if (f.begun) _longjmp(f.at, 1);
+    f.begun = true;
+    setcontext(&f.context);
+  }
+
+  std::mt19937_64 random_;
+  std::function<void(int)> const* body_ = nullptr;
+  jmp_buf scheduler_;
+  fiber* current_ = nullptr;
+  int events_ = 0;
+};
+
+/// A barrier of fibers, and a place for each of them to leave a number.
+class meeting_place {
+ public:
+  meeting_place(fibers& f, int size)
+      : fibers_(f), size_(size), left_(static_cast<std::size_t>(size)) {}
+
+  void meet() {
+    std::uint64_t const turn = turn_;
+    if (++here_ == size_) {
+      here_ = 0;
+      ++turn_;
+      fibers_.happened();
+    }
+    while (turn_ == turn) fibers_.give_way();
+  }
+  /// Leaves `value`, meets, and returns what f makes of all values; then meets again.
+  template <class F>
+  auto share(int who, double value, F const& f) {
+    left_[static_cast<std::size_t>(who)] = value;
+    meet();
+    auto const made = f(left_);
+    meet();
+    return made;
+  }
+
+ private:
+  fibers& fibers_;
+  int size_;
+  int here_ = 0;
+  std::uint64_t turn_ = 0;
+  std::vector<double> left_;
+};
+
+/// How many teams a launch has.
+struct lane_grid {
+  int blocks = 1;
+  int teams = 1;  ///< per block
+};
+
+/// One lane of a team, as the concept asks.
+template <int Lanes>
+class lane_team {
+ public:
+  static constexpr int lanes = Lanes;
+  static constexpr int columns = 4;
+  struct alignas(16) chunk {
+    std::byte bytes[16];
+  };
+  using mask = std::conditional_t<(Lanes > 32), std::uint64_t, std::uint32_t>;
+
+  struct places {
+    meeting_place* team;
+    meeting_place* block;
+    waiter* waits;
+    std::byte* scratch;
+  };
+  lane_team(lane_grid grid, int block, int index, int lane, places const& p)
+      : grid_(grid), block_(block), index_(index), lane_(lane), places_(p) {}
+
+  int lane() const { return lane_; }
+  bool leader() const { return lane_ == 0; }
+  int index() const { return index_; }
+  int count() const { return grid_.teams; }
+  int block() const { return block_; }
+  int blocks() const { return grid_.blocks; }
+
+  template <class T>
+  T broadcast(T value, int lane) const {
+    return places_.team->share(lane_, static_cast<double>(value), [&](auto const& all) {
+      return static_cast<T>(all[static_cast<std::size_t>(lane)]);
+    });
+  }
+  bool any(bool b) const { return ballot(b) != 0; }
+  mask ballot(bool b) const {
+    return places_.team->share(lane_, b, [&](auto const& all) {
+      mask m = 0;
+      for (int i = 0; i < Lanes; ++i)
+        if (all[static_cast<std::size_t>(i)] != 0) m |= mask{1} << i;
+      return m;
+    });
+  }
+  template <int Group>
+  float max_over(float value) const {
+    return places_.team->share(lane_, value, [&](auto const& all) {
+      auto const first = all.begin() + lane_ / Group * Group;
+      return static_cast<float>(*std::max_element(first, first + Group));
+    });
+  }
+  void sync() const { places_.team->meet(); }
+  void drain() const { places_.team->meet(); }
+  void block_sync() const { places_.block->meet(); }
+  bool block_all(bool b) const {
+    int const who = index_ * Lanes + lane_;
+    return places_.block->share(who, b, [](auto const& all) {
+      return std::all_of(all.begin(), all.end(), [](double v) { return v != 0; });
+    });
+  }
+  template <class T>
+  T fetch_add(T* at, T value) const {
+    T const before = *at;
+    *at = before + value;
+    return before;
+  }
+  bool wait(awaited const& what, std::uint64_t const* word, std::uint64_t& value) const {
+    return places_.waits->wait(what, word, value);
+  }
+  bool failed() const { return places_.waits->failed(); }
+  std::byte* row_scratch() const { return places_.scratch; }
+
+ private:
+  lane_grid grid_;
+  int block_, index_, lane_;
+  places places_;
+};
+static_assert(team<lane_team<32>> && team<lane_team<64>>);
+
+/// Runs a kernel on a grid of such teams. False when lanes parted at a barrier.
+template <int Lanes, class Kernel, class Net>
+bool run_on_lanes(lane_grid grid, std::uint64_t seed, waiter& waits, std::byte* scratch,
+                  std::size_t scratch_stride, Kernel const& kernel, Net const& net) {
+  fibers all(seed);
+  std::vector<meeting_place> teams, blocks;
+  for (int b = 0; b < grid.blocks; ++b) blocks.emplace_back(all, grid.teams * Lanes);
+  for (int t = 0; t < grid.blocks * grid.teams; ++t) teams.emplace_back(all, Lanes);
+  return all.run(grid.blocks * grid.teams * Lanes, [&](int i) {
+    int const number = i / Lanes, block = number / grid.teams;
+    auto const n = static_cast<std::size_t>(number);
+    kernel(lane_team<Lanes>(grid, block, number % grid.teams, i % Lanes,
+                            {&teams[n], &blocks[static_cast<std::size_t>(block)], &waits,
+                             scratch + n * scratch_stride}),
+           net);
+  });
+}
+
+}  // namespace ferry::oracle
