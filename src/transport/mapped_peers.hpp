@@ -4,7 +4,8 @@
 /// The windows behind a transport whose peers are mapped in this process.
 #pragma once
 
-#include <ferry/transport/shared_memory.hpp>
+#include <ferry/transport/mapped_window.hpp>
+#include <ferry/transport/transport.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,7 @@
 /// are.
 #pragma once
 
-#include <ferry/transport/shared_memory.hpp>
+#include <ferry/transport/mapped_window.hpp>
 #include <ferry/transport/transport.hpp>
 
 #include <chrono>

@@ -4,20 +4,13 @@
 /// A transport over mapped windows: puts are copies, signals are release stores.
 #pragma once
 
+#include <ferry/transport/mapped_window.hpp>
 #include <ferry/transport/transport.hpp>
 
 #include <memory>
+#include <vector>
 
 namespace ferry {
-
-/// Where a rank's window lies in this process, and how to wake who sleeps on its words.
-struct mapped_window {
-  std::span<std::byte> bytes;
-  /// Counters of sleepers, one per writing rank, from this offset (waiter.hpp); no wake-ups when
-  /// it is `no_sleepers`.
-  std::size_t asleep_offset = no_sleepers;
-  static constexpr std::size_t no_sleepers = ~std::size_t{0};
-};
 
 /// Makes the transport of `rank` over windows that are all mapped here. Puts are complete when they
 /// return, in order.

@@ -50,9 +50,11 @@ class waiter {
   /// Waits as the team concept's `wait` says.
   FERRY_FN bool wait(awaited const& what, std::uint64_t const* word, std::uint64_t& value) {
     value = std::atomic_ref(*const_cast<std::uint64_t*>(word)).load(std::memory_order_acquire);
-    if ((value >> epoch_shift(what.kind)) >= what.epoch) [[likely]]
-      return true;
-    return wait_longer(what, word, value);
+    bool const arrived =
+        (value >> epoch_shift(what.kind)) >= what.epoch || wait_longer(what, word, value);
+    FERRY_EXPECTS(!arrived || may_be_seen(what, value),
+                  "R5: no rank is ahead of one that still reads what it wrote");
+    return arrived;
   }
 
   FERRY_FN bool failed() const { return failed_.load(std::memory_order_relaxed) != 0; }
@@ -64,6 +66,12 @@ class waiter {
   settings const& chosen() const { return settings_; }
 
  private:
+  // Credits may be ahead of their reader: `done` speaks of several rounds at once, and a header
+  // that only says that there is room may be followed by the next one.
+  static constexpr bool may_be_seen(awaited const& what, std::uint64_t value) {
+    return (what.kind != flag::arrived && what.kind != flag::back) ||
+           (value >> epoch_shift(what.kind)) == what.epoch;
+  }
   FERRY_COLD bool wait_longer(awaited const& what, std::uint64_t const* word, std::uint64_t& value);
   bool sleep_once(awaited const& what, std::uint64_t const* word, std::uint64_t& value,
                   std::chrono::nanoseconds at_most);
