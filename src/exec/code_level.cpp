@@ -10,12 +10,9 @@
 namespace ferry {
 
 code_level best_code_level() {
-#if defined(FERRY_HAS_LEVEL_V4)
-  if (__builtin_cpu_supports("x86-64-v4")) return code_level::v4;
-#endif
-#if defined(FERRY_HAS_LEVEL_V3)
-  if (__builtin_cpu_supports("x86-64-v3")) return code_level::v3;
-#endif
+  // Which levels a build holds is a matter of src/kernels/CMakeLists.txt.
+  if (FERRY_HAS_LEVEL_V4 && FERRY_CPU_KNOWS("v4")) return code_level::v4;
+  if (FERRY_HAS_LEVEL_V3 && FERRY_CPU_KNOWS("v3")) return code_level::v3;
   return code_level::v2;
 }
 

@@ -26,12 +26,6 @@ std::uint64_t load(std::uint64_t const* word, std::memory_order order) {
   return std::atomic_ref(*const_cast<std::uint64_t*>(word)).load(order);
 }
 
-void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
 // Sleeps while the word's lower half (little-endian: its address) is `seen`. Any reason to come
 // back is a good one: the caller looks at the word again.
 void futex_wait(std::uint64_t const* word, std::uint32_t seen, std::chrono::nanoseconds at_most) {
@@ -60,7 +54,7 @@ bool waiter::sleep_once(awaited const& what, std::uint64_t const* word, std::uin
 
 bool waiter::wait_longer(awaited const& what, std::uint64_t const* word, std::uint64_t& value) {
   for (int turn = 0; turn < settings_.spin_turns; ++turn) {
-    pause();
+    FERRY_PAUSE();
     value = load(word, std::memory_order_acquire);
     if (reached(what, value)) return true;
   }

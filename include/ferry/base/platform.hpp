@@ -15,6 +15,7 @@
 /// Code that runs only when something went wrong stays out of the hot path's cache lines.
 #define FERRY_COLD __attribute__((noinline, cold))
 
+/// 1 where ThreadSanitizer watches: tests play fewer rounds there.
 #if defined(__SANITIZE_THREAD__)
 #define FERRY_THREAD_SANITIZER 1
 #elif defined(__has_feature)
@@ -24,6 +25,16 @@
 #endif
 #ifndef FERRY_THREAD_SANITIZER
 #define FERRY_THREAD_SANITIZER 0
+#endif
+
+/// Tells the core that this thread spins; whether it knows an x86-64 level ("v3"), which code for
+/// that level needs.
+#if defined(__x86_64__)
+#define FERRY_PAUSE() __builtin_ia32_pause()
+#define FERRY_CPU_KNOWS(level) __builtin_cpu_supports("x86-64-" level)
+#else
+#define FERRY_PAUSE() void()
+#define FERRY_CPU_KNOWS(level) false
 #endif
 
 /// A broken precondition is a bug of the caller inside ferry, never an answer to input.
