@@ -80,7 +80,7 @@ TEST(gather, writes_nothing_for_a_released_step_and_counts_it) {
   // The next step's epochs go on from there.
   dispatch(all);
   give_back(all);
-  EXPECT_EQ(all.gather(0, 1), (std::vector<float>{1600}));
+  EXPECT_EQ(all.gather(0, 3), (std::vector<float>{1600, 0, 165}));
   EXPECT_EQ(all.back(0, 0, 0), 2u);
 }
 
