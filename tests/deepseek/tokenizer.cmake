@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 find_package(nlohmann_json QUIET CONFIG)
-ferry_test(deepseek_tokenizer_test LABELS unit
+ferry_test(deepseek_tokenizer_test LABELS unit parser
            SOURCES tokenizer_test.cpp tokenizer/added_tokens_test.cpp
                    tokenizer/byte_pair_encoding_test.cpp tokenizer/pre_tokenizer_test.cpp
                    tokenizer/regex_test.cpp
