@@ -4,7 +4,8 @@
 # One GoogleTest program; each of its cases becomes a test of CTest.
 #
 # LABELS      `exchange`, `protocol` and `parser` also choose what the sanitizer builds hold: with
-#             FERRY_TEST_LABELS set, only programs that carry one of its labels are built and run
+#             FERRY_TEST_LABELS set, only programs that carry one of its labels exist: ask if(TARGET NAME)
+#             before saying more about one
 # TIMEOUT     of one case, in seconds; sanitizer builds allow three times as much. Default 120
 # PROCESSORS  how many cores a case keeps busy, where that is more than one
 # SERIAL      a case that measures time or fills the machine: nothing runs beside it
@@ -19,7 +20,6 @@ function(ferry_test name)
   if(NOT arg_LABELS OR NOT arg_SOURCES)
     message(FATAL_ERROR "ferry_test(${name}): LABELS and SOURCES are needed")
   endif()
-  set(wanted TRUE)
   if(FERRY_TEST_LABELS)
     set(wanted FALSE)
     foreach(label IN LISTS arg_LABELS)
@@ -27,6 +27,9 @@ function(ferry_test name)
         set(wanted TRUE)
       endif()
     endforeach()
+    if(NOT wanted)
+      return()
+    endif()
   endif()
 
   add_executable(${name} ${arg_SOURCES})
@@ -34,10 +37,6 @@ function(ferry_test name)
   target_compile_definitions(${name} PRIVATE FERRY_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   target_link_libraries(${name} PRIVATE ferry::ferry ferry_build fmt::fmt GTest::gtest GTest::gmock
                         GTest::gtest_main ${arg_LIBRARIES})
-  if(NOT wanted)
-    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
-    return()
-  endif()
 
   set(timeout 120)
   if(arg_TIMEOUT)
