@@ -72,7 +72,7 @@ struct received {
   std::int64_t capacity = 0;             ///< positions that exist
 };
 
-/// One step's numbers of traffic and of input that was not used, since the exchange was made.
+/// Traffic, and input that was not used, of all steps since the exchange was made.
 struct exchange_counters {
   std::uint64_t steps = 0;
   std::uint64_t dispatch_bytes = 0;       ///< rows, scales and routes sent to other ranks
@@ -88,8 +88,10 @@ class exchange;
 /// An independent slot of an exchange: one step at a time, in the order dispatch_send,
 /// dispatch_receive, then combine_send, combine_receive or release. Slots may interleave, in the
 /// same order on all ranks (R8). One thread at a time per slot.
-/// Errors   every call: invalid_state out of order (nothing changed, may be repeated);
-///          unreachable, timeout naming the rank to blame, after which the group is broken
+/// Errors   every call: invalid_state out of order (nothing changed, may be repeated) or on a
+/// broken
+///          group, with the first cause; unreachable, timeout naming the rank to blame, transport a
+///          network that failed: after each of these the group is broken
 class microbatch {
  public:
   /// Sends every token to the ranks that own its chosen experts, each rank once.
@@ -116,9 +118,8 @@ class microbatch {
   result<void> combine_send(queue& q, const_tensor expert_rows);
 
   /// Sums the results of each own token into `output`.
-  /// Shapes   output [T, hidden]; `added` [T, hidden] of the output's type, or no data: a row that
-  /// is
-  ///          added last (residual, shared expert). `added` may be `output` itself
+  /// Shapes   output [T, hidden]; `added` [T, hidden] of the output's type, or no rows: a row that
+  ///          is added last (residual, shared expert). `added` may be `output` itself
   /// Order    tokens without any expert get `added`, or zeros
   result<void> combine_receive(queue& q, tensor output, const_tensor added = {});
   result<void> combine(queue& q, const_tensor expert_rows, tensor output, const_tensor added = {});
@@ -140,11 +141,13 @@ class microbatch {
 /// Lifetime keeps its group alive; destroy it on every rank before the group is left
 class exchange {
  public:
+  /// Slot `index`, 0 to num_microbatches() - 1.
   ferry::microbatch& microbatch(int index);
   int num_microbatches() const;
   exchange_options const& options() const;
   group const& ranks() const;
-  int first_expert(int rank) const;  ///< of rank; first_expert(size) is num_experts
+  /// First expert of `rank`, 0 to the number of ranks; that of the number of ranks is num_experts.
+  int first_expert(int rank) const;
   exchange_counters counters() const;
 
   exchange(exchange&&) noexcept;
@@ -159,7 +162,9 @@ class exchange {
 };
 
 /// Makes an exchange. Collective: every rank, same options.
-/// Errors   invalid_argument an option out of its limits, or different on two ranks; out_of_memory
+/// Errors   invalid_argument an option out of its limits, or different on two ranks; out_of_memory;
+///          unsupported a peer that cannot be reached; unreachable, timeout, io. All ranks get an
+///          error, or none does
 /// Example  examples/02_dispatch_combine
 result<exchange> make_exchange(group const& ranks, exchange_options const& options);
 

@@ -55,8 +55,8 @@ inline thread_ranks threads(int size) {
 /// Ranks that meet over TCP: rank 0 listens at `address` ("host:port"), the others connect, and
 /// every pair keeps one connection, whose end is how a rank's death is seen. IPv6 addresses stand
 /// in brackets: "[::1]:4711". A group of one rank uses no network. All ranks must reach each other
-/// at the addresses under which rank 0 sees them. Errors   (from join) invalid_argument the
-/// address, rank or size is wrong, or rank 0 expects
+/// at the addresses under which rank 0 sees them.
+/// Errors   (from join) invalid_argument the address, rank or size is wrong, or rank 0 expects
 ///          another size, or has that rank already; io rank 0 cannot listen at the address; timeout
 ///          naming the ranks that did not come; unreachable naming a rank that died on the way;
 ///          malformed_input who answers at the address is no rank 0
@@ -94,6 +94,11 @@ class group {
   /// Errors   unreachable naming the rank that ended, timeout naming the ranks that did not come:
   ///          both break the group; invalid_state the group is broken, with the first cause
   result<void> barrier() const;
+
+  /// Tells every rank how it went here, so that all go on or none does. A barrier too. Collective.
+  /// Returns  nothing when it went well on all ranks; else this rank's own error, or that of the
+  ///          lowest rank that has one, with its rank named
+  result<void> agree(result<void> const& mine) const;
 
   /// Every rank's bytes in rank order, at most 64 MiB from each. Collective.
   /// Errors   as barrier; invalid_argument more than 64 MiB

@@ -75,6 +75,8 @@ struct microbatch::state {
   send_rows sending;      ///< of this step: later rounds send from it
   return_rows returning;  ///< likewise
 
+  /// Rounds of the open step, once round 0 is received.
+  int rounds() const { return *frame.memory.rounds; }
   result<void> expect(stage wanted, char const* call) const;
   result<void> check_queue(queue const& q) const;
   /// Runs kernels on the queue, then reports what went wrong in them.

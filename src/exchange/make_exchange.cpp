@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <exception>
 #include <thread>
 
 namespace ferry {
@@ -64,22 +65,6 @@ result<std::vector<std::byte>> compare_options(group const& ranks, exchange_opti
   return fnuz;
 }
 
-// A rank that fails here would leave its peers waiting in the next collective call, so all tell
-// each other how it went.
-result<void> agree(group const& ranks, result<void> const& mine) {
-  std::string const text = mine ? "" : mine.error().message;
-  std::span<char const> const chars(text.data(), text.size());
-  FERRY_TRY(auto const all, ranks.all_gather(std::as_bytes(chars)));
-  if (!mine) return mine.error();
-  for (int r = 0; r < ranks.size(); ++r) {
-    bytes const& theirs = all[static_cast<std::size_t>(r)];
-    if (!theirs.empty())
-      return fail(error_code::invalid_argument, "rank {} refused the exchange: {}", r,
-                  std::string(reinterpret_cast<char const*>(theirs.data()), theirs.size()));
-  }
-  return {};
-}
-
 int usable_cores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
@@ -102,11 +87,14 @@ result<void> reach_peers(exchange_core& core) {
     through_network.push_back({w.bytes(), asleep});
   }
   if (core.options.via != reach::network) return {};
-  std::size_t const staging =
-      std::max<std::size_t>(std::size_t{4} << 20, 4 * send_rows::scratch_bytes(core.shape));
-  core.out = std::make_unique<outbox>(
-      make_loopback_transport(core.shape.rank, std::move(through_network), core.options.faults),
-      core.shape.ranks, staging, core.waits(0).timeout);
+  constexpr std::size_t staging = std::size_t{4} << 20;  // longer puts go out in parts
+  try {
+    core.out = std::make_unique<outbox>(
+        make_loopback_transport(core.shape.rank, std::move(through_network), core.options.faults),
+        core.shape.ranks, staging, core.waits(0).timeout);
+  } catch (std::exception const& e) {
+    return fail(error_code::out_of_memory, "cannot start the loopback network: {}", e.what());
+  }
   return {};
 }
 
@@ -141,7 +129,7 @@ result<exchange> make_exchange(group const& ranks, exchange_options const& optio
   exchange_core& core = state->core;
   core.ranks = ranks;
   core.options = options;
-  FERRY_CHECK(agree(ranks, check_local(ranks, options, core)));
+  FERRY_CHECK(ranks.agree(check_local(ranks, options, core)));
   FERRY_TRY(core.receives_fnuz, compare_options(ranks, options));
   for (int e = 0; e < options.num_experts; ++e)
     core.owners.push_back(owner_of(e, ranks.size(), options.num_experts));
@@ -160,7 +148,7 @@ result<exchange> make_exchange(group const& ranks, exchange_options const& optio
         });
     state->slots.push_back(ferry::microbatch(std::move(slot)));
   }
-  FERRY_CHECK(agree(ranks, made));
+  FERRY_CHECK(ranks.agree(made));
   return exchange(std::move(state));
 }
 
@@ -169,6 +157,7 @@ exchange::exchange(exchange&&) noexcept = default;
 exchange::~exchange() = default;
 
 ferry::microbatch& exchange::microbatch(int index) {
+  FERRY_EXPECTS(index >= 0 && index < num_microbatches(), "a slot of this exchange");
   return state_->slots[static_cast<std::size_t>(index)];
 }
 int exchange::num_microbatches() const {

@@ -79,14 +79,14 @@ result<received> microbatch::dispatch_receive(queue& q) {
   FERRY_CHECK(s.check_queue(q));
   s.at = state::stage::received;
   FERRY_CHECK(s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) {
-    int const rounds = s.core.shape.max_rounds();
-    for (int r = 0; r < rounds; ++r) {
+    // How many rounds the step takes is known once round 0 is received.
+    for (int r = 0; r == 0 || (r < s.rounds() && !s.waits->failed()); ++r) {
       if (r > 0) {
         s.sending.round = r;
         k.send(with, s.sending);
       }
       k.receive(with, {s.frame, r});
-      if (rounds > 1) k.credit(with, {s.frame, r});
+      if (s.core.shape.max_rounds() > 1) k.credit(with, {s.frame, r});
     }
   }));
   s.last = view_of(s.core, s.frame);
@@ -115,7 +115,7 @@ result<void> microbatch::combine_send(queue& q, const_tensor expert_rows) {
                             .type = expert_rows.type};
   s.at = state::stage::returned;
   return s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) {
-    if (s.core.shape.max_rounds() > 1) {
+    if (s.rounds() > 1) {
       s.sending.round = 0;
       s.sending.header_only = true;
       k.send(with, s.sending);
@@ -137,7 +137,7 @@ result<void> microbatch::combine_receive(queue& q, tensor output, const_tensor a
                         .added_stride = added.stride_bytes(),
                         .type = output.type};
   FERRY_CHECK(s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) {
-    for (int r = 0; r < s.core.shape.max_rounds(); ++r) {
+    for (int r = 0; r < s.rounds() && !(r > 0 && s.waits->failed()); ++r) {
       if (r > 0) {
         s.sending.round = s.returning.round = r;
         k.send(with, s.sending);
@@ -154,6 +154,7 @@ result<void> microbatch::combine_receive(queue& q, tensor output, const_tensor a
 
 result<void> microbatch::combine(queue& q, const_tensor expert_rows, tensor output,
                                  const_tensor added) {
+  FERRY_CHECK(state_->core.ranks.usable());
   FERRY_CHECK(state_->expect(state::stage::received, "combine"));
   FERRY_CHECK(check_output(state_->core.options, state_->frame, output, added));
   FERRY_CHECK(combine_send(q, expert_rows));

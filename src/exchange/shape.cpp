@@ -61,6 +61,10 @@ result<positions> positions_of(exchange_options const& options, exchange_shape c
     p.capacity =
         options.capacity ? options.capacity : tokens * shape.topk + experts * (p.align - 1);
   }
+  if (p.in_place && std::int64_t{shape.ranks} * shape.round_tokens > INT32_MAX)
+    return fail(error_code::invalid_argument,
+                "layout in_place with {} ranks of {} tokens: an index counts to {}", shape.ranks,
+                shape.round_tokens, INT32_MAX);
   if (p.capacity > INT32_MAX)
     return fail(
         error_code::invalid_argument,

@@ -119,7 +119,7 @@ result<void> check_output(exchange_options const& options, step_frame const& fra
   if (output.rows < tokens)
     return fail(error_code::invalid_argument, "{} output rows; this step has {} tokens",
                 output.rows, tokens);
-  if (!added.data) return {};
+  if (!added.data && added.rows == 0) return {};
   FERRY_CHECK(check_rows("added rows", added, options.output, options.hidden));
   if (added.rows < tokens)
     return fail(error_code::invalid_argument, "{} added rows; this step has {} tokens", added.rows,
@@ -153,7 +153,9 @@ received view_of(exchange_core const& core, step_frame const& frame) {
       in_place ? std::int64_t{shape.ranks} * shape.round_tokens : frame.layout.capacity;
   r.rows = {in_place ? window + frame.at(slot_field::rows) : m.rows, rows,
             opaque ? static_cast<std::int64_t>(shape.row_bytes) : shape.hidden,
-            element_of(shape.sent), static_cast<std::int64_t>(row_stride)};
+            shape.sent == wire::fp8_ue8m0 && core.options.receive_fnuz ? dtype::e4m3fnuz
+                                                                       : element_of(shape.sent),
+            static_cast<std::int64_t>(row_stride)};
   if (shape.scale_bytes)
     r.scales = {in_place ? window + frame.at(slot_field::scales) : m.scales, rows,
                 static_cast<std::int64_t>(shape.scale_bytes),

@@ -6,10 +6,19 @@
 namespace ferry {
 
 cpu_executor::cpu_executor(int teams) {
-  for (int i = 1; i < teams; ++i) workers_.emplace_back([this, i] { work_loop(i); });
+  try {
+    for (int i = 1; i < teams; ++i) workers_.emplace_back([this, i] { work_loop(i); });
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
 cpu_executor::~cpu_executor() {
+  stop();
+}
+
+void cpu_executor::stop() {
   {
     std::lock_guard lock(mutex_);
     stop_ = true;

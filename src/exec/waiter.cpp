@@ -19,7 +19,7 @@ using clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds longest_sleep{50};
 
 bool reached(awaited const& what, std::uint64_t value) {
-  return (value >> epoch_shift(what.kind)) >= what.epoch;
+  return has_reached(what.kind, value, what.epoch);
 }
 
 std::uint64_t load(std::uint64_t const* word, std::memory_order order) {
@@ -66,7 +66,9 @@ bool waiter::wait_longer(awaited const& what, std::uint64_t const* word, std::ui
   auto const start = clock::now();
   auto const deadline = start + settings_.timeout;
   auto next_look = start + longest_sleep;
+  // Other blocks and slots of this rank say so in the same word: only one's own is taken back.
   std::atomic_ref waiting(status_->waiting);
+  std::uint64_t const said = 1 + static_cast<std::uint64_t>(what.rank);
   bool arrived = false;
   while (!failed()) {
     auto const now = clock::now();
@@ -77,7 +79,7 @@ bool waiter::wait_longer(awaited const& what, std::uint64_t const* word, std::ui
       continue;
     }
     // Slow enough that a peer may want to know whom this rank waits for.
-    waiting.store(1 + static_cast<std::uint64_t>(what.rank), std::memory_order_relaxed);
+    waiting.store(said, std::memory_order_relaxed);
     failure found{error_code::timeout, what.rank, what, settings_.slot,
                   value >> epoch_shift(what.kind)};
     bool const expired = now >= deadline;
@@ -93,8 +95,16 @@ bool waiter::wait_longer(awaited const& what, std::uint64_t const* word, std::ui
     }
     next_look = clock::now() + longest_sleep;
   }
-  waiting.store(0, std::memory_order_relaxed);
+  std::uint64_t mine = said;
+  waiting.compare_exchange_strong(mine, 0, std::memory_order_relaxed);
   return arrived;
+}
+
+failure waiter::what_failed() const {
+  if (failed_.load(std::memory_order_acquire) != 0) return failure_;
+  std::atomic_ref state(status_->failed);
+  while (state.load(std::memory_order_acquire) != status_record::complete) sched_yield();
+  return status_->record;
 }
 
 void waiter::fail(failure const& f) {

@@ -6,6 +6,7 @@
 #include <ferry/version.hpp>
 
 #include "base/fail.hpp"
+#include "group/agreement.hpp"
 #include "group/deadline.hpp"
 #include "group/machine.hpp"
 #include "group/packed.hpp"
@@ -125,6 +126,11 @@ presence group::look(int peer) const {
 result<void> group::barrier() const {
   FERRY_CHECK(all_gather({}));
   return {};
+}
+
+result<void> group::agree(result<void> const& mine) const {
+  return membership_->collective(
+      [&] { return ferry::agree(*membership_->ranks, mine, membership_->options.timeout); });
 }
 
 result<std::vector<bytes>> group::all_gather(std::span<std::byte const> mine) const {

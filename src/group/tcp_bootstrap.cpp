@@ -104,7 +104,9 @@ result<void> tcp_bootstrap::wait_for_all(collective& c, std::chrono::millisecond
       return fail(error_code::timeout, "{} did not come within {} ms", names_of(missing),
                   timeout.count());
     }
-    FERRY_TRY(bool const nobody, move_frames(unfinished, -1, end));
+    // Another thread's look() may take a peer's last words from under this wait.
+    auto const turn = std::min(end, after(std::chrono::milliseconds{50}));
+    FERRY_TRY(bool const nobody, move_frames(unfinished, -1, turn));
     static_cast<void>(nobody);
   }
 }

@@ -24,6 +24,19 @@ result<void> float_type(char const* name, dtype type) {
               to_string(type));
 }
 
+// Options may come from a file or another language: a number need not be one of the enumerators.
+result<void> known(exchange_options const& o) {
+  FERRY_CHECK(in_range("wire", static_cast<int>(o.wire), 0, static_cast<int>(wire::opaque)));
+  FERRY_CHECK(in_range("combine_wire", static_cast<int>(o.combine_wire), 0,
+                       static_cast<int>(wire::opaque)));
+  FERRY_CHECK(in_range("ids", static_cast<int>(o.ids), 0, static_cast<int>(id_type::int64)));
+  FERRY_CHECK(
+      in_range("layout", static_cast<int>(o.layout), 0, static_cast<int>(layout::in_place)));
+  FERRY_CHECK(in_range("via", static_cast<int>(o.via), 0, static_cast<int>(reach::network)));
+  return in_range("reduction", static_cast<int>(o.reduction), 0,
+                  static_cast<int>(reduction::per_choice));
+}
+
 result<void> check_opaque(exchange_options const& o) {
   bool const opaque = o.wire == wire::opaque;
   constexpr std::int64_t most = std::int64_t{1} << 30;
@@ -66,6 +79,7 @@ result<void> check_faults(loopback_faults const& f) {
 
 result<void> validate(exchange_options const& o, int num_ranks) {
   FERRY_CHECK(in_range("the number of ranks", num_ranks, 1, 65536));
+  FERRY_CHECK(known(o));
   FERRY_CHECK(in_range("num_experts", o.num_experts, 1, 1 << 20));
   FERRY_CHECK(in_range("topk", o.topk, 1, 32));
   FERRY_CHECK(in_range("hidden", o.hidden, 1, 1 << 24));

@@ -24,6 +24,14 @@ FERRY_FN constexpr int epoch_shift(flag kind) {
   return kind == flag::header ? 24 : kind == flag::arrived ? 16 : 0;
 }
 
+/// Whether a word of this kind holds `epoch` or a later one. Epochs themselves never wrap; a word
+/// keeps only their lower bits, so what is compared is their distance, which is never near half the
+/// field.
+FERRY_FN constexpr bool has_reached(flag kind, std::uint64_t word, std::uint64_t epoch) {
+  int const shift = epoch_shift(kind);
+  return ((word - (epoch << shift)) >> shift) < (std::uint64_t{1} << (63 - shift));
+}
+
 /// What a wait is for: enough to say, when it fails, who is missing and where.
 struct awaited {
   flag kind;

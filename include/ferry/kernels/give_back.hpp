@@ -66,9 +66,8 @@ struct return_rows {
   template <team Team, delivery<Team> Net>
   FERRY_FN void return_chunks(Team const& t, Net const& net, std::uint64_t epoch) const {
     std::uint64_t others = 0, self = 0;
-    int const items = frame.shape.ranks * frame.shape.round_chunks();
-    strided const part = dealt(t.block(), t.blocks(), items);
-    for (int i = part.first; i < part.end && !t.failed(); i += part.step) {
+    std::int64_t const items = std::int64_t{frame.shape.ranks} * frame.shape.round_chunks();
+    for (std::int64_t i = t.block(); i < items && !t.failed(); i += t.blocks()) {
       auto const [source, chunk] = returning_item_of(i, frame.shape.rank, frame.shape.ranks);
       int const tokens = frame.tokens_in_round(frame.memory.seen_tokens[source], round);
       if (chunk * frame.shape.chunk_tokens >= tokens) continue;

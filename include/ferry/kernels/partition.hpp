@@ -6,7 +6,7 @@
 
 #include <ferry/base/types.hpp>
 
-#include <algorithm>
+#include <cstdint>
 
 namespace ferry {
 
@@ -55,8 +55,8 @@ struct returning_item {
   int source;
   int chunk;
 };
-FERRY_FN constexpr returning_item returning_item_of(int item, int rank, int ranks) {
-  return {(item + rank) % ranks, item / ranks};
+FERRY_FN constexpr returning_item returning_item_of(std::int64_t item, int rank, int ranks) {
+  return {static_cast<int>((item + rank) % ranks), static_cast<int>(item / ranks)};
 }
 
 }  // namespace ferry

@@ -32,7 +32,7 @@ struct receive_rows {
     if (round == 0) {
       if (t.block() == 0) write_groups(t, net);
       for (int s = part.sources.first; s < part.sources.end; s += part.sources.step)
-        set_cursors(t, net, s, cursors_of(t, part, s));
+        set_cursors(t, net, s, cursors_of(t, s));
     }
     for (int s = part.sources.first; s < part.sources.end && !t.failed(); s += part.sources.step)
       receive_source(t, net, s, part, clock.dispatch(round));
@@ -103,7 +103,7 @@ struct receive_rows {
       memory.starts[e] =
           static_cast<std::int32_t>(start < frame.layout.capacity ? start : frame.layout.capacity);
       memory.counts[e] = static_cast<std::int32_t>(fit);
-      memory.wanted[e] = static_cast<std::int32_t>(rows);
+      memory.wanted[e] = static_cast<std::int32_t>(rows < INT32_MAX ? rows : INT32_MAX);
       if (fit > 0) end = start + fit;
       received += static_cast<std::uint64_t>(rows);
       start = start_after(start, rows);
@@ -113,9 +113,8 @@ struct receive_rows {
   }
 
   template <team Team>
-  FERRY_FN std::int64_t* cursors_of(Team const& t, receiving_part const& part, int source) const {
+  FERRY_FN std::int64_t* cursors_of(Team const& t, int source) const {
     int const row = t.blocks() <= frame.shape.ranks ? source : t.block();
-    (void)part;
     return frame.memory.cursors + static_cast<std::size_t>(row) *
                                       static_cast<std::size_t>(frame.shape.most_local_experts());
   }
@@ -130,10 +129,8 @@ struct receive_rows {
       int const experts = frame.shape.local_experts(frame.shape.rank);
       for (int e = 0; e < experts; ++e) {
         std::int64_t const before = rows_of_expert(net, e, source);
-        std::int64_t rows = before;
-        for (int s = source; s < frame.shape.ranks; ++s) rows += counts_of(net, s)[e];
         if (e % Team::lanes == t.lane()) cursors[e] = start + before;
-        start = start_after(start, rows);
+        start = start_after(start, rows_of_expert(net, e, frame.shape.ranks));
       }
     }
     t.block_sync();
@@ -142,7 +139,7 @@ struct receive_rows {
   template <team Team, delivery<Team> Net>
   FERRY_FN void receive_source(Team const& t, Net const& net, int source,
                                receiving_part const& part, std::uint64_t epoch) const {
-    std::int64_t* const cursors = cursors_of(t, part, source);
+    std::int64_t* const cursors = cursors_of(t, source);
     int const tokens = frame.tokens_in_round(tokens_from(net, source), round);
     int const chunks = ceil_div(tokens, frame.shape.chunk_tokens);
     for (int c = 0; c < chunks; ++c) {

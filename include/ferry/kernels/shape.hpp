@@ -54,9 +54,11 @@ struct exchange_shape {
   }
   /// Most experts that any rank owns.
   FERRY_FN constexpr int most_local_experts() const { return ceil_div(experts, ranks); }
-  /// Epochs that a step takes: one, or one for each possible round of dispatch and of combine.
+  /// Epochs that a step takes: one, or one for each possible round of dispatch and of combine. An
+  /// odd number, so that the same word of two steps in a row differs in its lower half, where
+  /// sleepers look (R11).
   FERRY_FN constexpr std::uint64_t step_epochs() const {
-    return max_rounds() == 1 ? 1 : 2 * static_cast<std::uint64_t>(max_rounds());
+    return max_rounds() == 1 ? 1 : 2 * static_cast<std::uint64_t>(max_rounds()) + 1;
   }
   /// Rows that come home per token from one rank's slot of the returned array.
   FERRY_FN constexpr int home_rows_per_token() const { return per_choice ? topk : 1; }

@@ -64,7 +64,8 @@ struct step_memory {
   std::size_t row_stride = 0;
   std::size_t scale_stride = 0;
 
-  std::uint64_t* ticks = nullptr;            ///< [phases, B] last epoch of the last step that began
+  std::uint64_t* ticks =
+      nullptr;  ///< [phases, B] last epoch of the last step in which the kernel ran
   std::uint64_t* tallies = nullptr;          ///< [tally]
   std::byte const* receives_fnuz = nullptr;  ///< [R] whether a rank's fp8 is FNUZ
   std::int32_t const* owners = nullptr;      ///< [experts] rank that owns each

@@ -32,8 +32,8 @@ struct loopback_faults {
 
 /// Makes the loopback network of one rank. The windows are mapped, but only the NIC's thread
 /// touches them; a signal with `all_earlier` waits in the NIC until every earlier put to its rank
-/// is done. Lifetime  the transport's end waits for the NIC's current operation and drops the
-/// others
+/// is done.
+/// Lifetime  the transport's end waits for the NIC's current operation and drops the others
 std::unique_ptr<transport> make_loopback_transport(int rank, std::vector<mapped_window> windows,
                                                    loopback_faults faults);
 

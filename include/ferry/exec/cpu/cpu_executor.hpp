@@ -16,6 +16,7 @@ namespace ferry {
 /// Order    one `run` at a time; calls from several threads take turns
 class cpu_executor {
  public:
+  /// Throws std::system_error when the system gives no more threads.
   explicit cpu_executor(int teams);
   ~cpu_executor();
   cpu_executor(cpu_executor const&) = delete;
@@ -42,6 +43,7 @@ class cpu_executor {
   };
   void run_on_all(task t);
   void work_loop(int index);
+  void stop();
 
   std::mutex one_at_a_time_;
   std::mutex mutex_;

@@ -51,15 +51,20 @@ class waiter {
   FERRY_FN bool wait(awaited const& what, std::uint64_t const* word, std::uint64_t& value) {
     value = std::atomic_ref(*const_cast<std::uint64_t*>(word)).load(std::memory_order_acquire);
     bool const arrived =
-        (value >> epoch_shift(what.kind)) >= what.epoch || wait_longer(what, word, value);
+        has_reached(what.kind, value, what.epoch) || wait_longer(what, word, value);
     FERRY_EXPECTS(!arrived || may_be_seen(what, value),
                   "R5: no rank is ahead of one that still reads what it wrote");
     return arrived;
   }
 
-  FERRY_FN bool failed() const { return failed_.load(std::memory_order_relaxed) != 0; }
-  /// The first failure; meaningful once `failed()` and no team runs.
-  failure const& what_failed() const { return failure_; }
+  /// Whether a wait of this rank has failed, on this slot or another: a rank that gave up stores
+  /// nothing more into a peer's window (R9).
+  FERRY_FN bool failed() const {
+    return failed_.load(std::memory_order_acquire) != 0 ||
+           std::atomic_ref(status_->failed).load(std::memory_order_acquire) != 0;
+  }
+  /// This slot's first failure, else the rank's; meaningful once `failed()` and no team runs.
+  failure what_failed() const;
   /// Records a failure; the first one stays. Stores nothing outside this rank's own window.
   void fail(failure const& f);
 
@@ -70,7 +75,8 @@ class waiter {
   // that only says that there is room may be followed by the next one.
   static constexpr bool may_be_seen(awaited const& what, std::uint64_t value) {
     return (what.kind != flag::arrived && what.kind != flag::back) ||
-           (value >> epoch_shift(what.kind)) == what.epoch;
+           value >> epoch_shift(what.kind) ==
+               what.epoch << epoch_shift(what.kind) >> epoch_shift(what.kind);
   }
   FERRY_COLD bool wait_longer(awaited const& what, std::uint64_t const* word, std::uint64_t& value);
   bool sleep_once(awaited const& what, std::uint64_t const* word, std::uint64_t& value,
