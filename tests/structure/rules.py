@@ -342,7 +342,7 @@ def unfinished_work(tree):
 
 def machine_paths(tree):
     """No path of somebody's machine."""
-    machine = re.compile(r"(?<![\w.])/(work|root|home|Users|mnt)/\w|\.\./shared\b")
+    machine = re.compile(r"(?<![\w.])/(root|home|Users|mnt|srv)/\w")
     for path in own_text(tree):
         for number, line in tree.lines(path):
             found = machine.search(line)

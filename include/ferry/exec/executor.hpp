@@ -10,12 +10,14 @@
 
 namespace ferry {
 
-/// Contract of an executor: `run(kernel, args...)` calls `kernel(team, args...)` once for every
-/// team that it has, and orders the call after earlier ones. `teams()` says how many those are.
-template <class Executor, class Kernel, class... Args>
-concept executor = requires(Executor& e, Kernel const& kernel, Args const&... args) {
+/// Contract of an executor: `run(work)` calls `work(index, teams())` once for every index below
+/// `teams()`, after all earlier calls. `work` makes its team from the index and runs a kernel on
+/// it.
+template <class Executor, class Work>
+concept executor = std::invocable<Work const&, int, int> &&
+    requires(Executor& e, Work const& work) {
   { e.teams() } -> std::convertible_to<int>;
-  e.run(kernel, args...);
+  e.run(work);
 };
 
 }  // namespace ferry
