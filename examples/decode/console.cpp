@@ -3,6 +3,8 @@
 
 #include "console.hpp"
 
+#include "texts.hpp"
+
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -32,7 +34,9 @@ result<console> console::open(options const& o, std::optional<deepseek::tokenize
   c.text_is_progress_ = ::isatty(STDOUT_FILENO) || std::getenv("OMPI_COMM_WORLD_SIZE");
   c.tokenizer_ = std::move(tokenizer);
   if (c.tokenizer_) c.stream_.emplace(*c.tokenizer_);
-  if (!o.logits_file || rank != 0) return c;
+  if (rank != 0) return c;
+  if (o.json_file) FERRY_CHECK(check_writable(*o.json_file));
+  if (!o.logits_file) return c;
   c.logits_name_ = o.logits_file->string();
   c.logits_.emplace(*o.logits_file, std::ios::binary | std::ios::trunc);
   if (!*c.logits_)
@@ -56,8 +60,7 @@ void console::on_token(sequence const& s, std::int32_t id) {
     first_text_open_ = true;
   }
   if (stream_) {
-    auto text = stream_->push(id);
-    put(text ? *text : fmt::format("<{}>", id));
+    put(text_after(*stream_, id));
   } else {
     put(fmt::format(" {}", id));
   }
@@ -88,8 +91,7 @@ void console::begin_text(std::size_t prompt, int rank, std::span<std::int32_t co
 }
 
 std::string console::text_of(std::span<std::int32_t const> ids) const {
-  if (tokenizer_)
-    if (auto text = tokenizer_->decode(ids, true)) return *text;
+  if (tokenizer_) return decode::text_of(*tokenizer_, ids);
   return fmt::format("{}", fmt::join(ids, " "));
 }
 
@@ -106,6 +108,13 @@ void console::show_other_texts(std::vector<std::vector<std::int32_t>> const& pro
     begin_text(i, static_cast<int>(i % static_cast<std::size_t>(num_ranks)), prompts[i]);
     put((tokenizer_ ? "" : " ") + text_of(r.tokens[i]) + "\n");
   }
+}
+
+result<void> check_shown() {
+  // A write that failed before is remembered by the stream.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    return error{error_code::io, "standard output cannot be written"};
+  return {};
 }
 
 result<void> console::finish() {

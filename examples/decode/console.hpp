@@ -17,12 +17,16 @@
 
 namespace ferry::decode {
 
+/// Whether all that went to stdout until now has arrived.
+/// Errors   io
+result<void> check_shown();
+
 /// The first prompt's text appears token by token; the others' when all are complete, in prompt
 /// order, because a person cannot read several texts that grow at once. Progress goes to stderr.
 /// Only rank 0 shows anything.
 class console final : public listener {
  public:
-  /// Errors   io the file of logits cannot be written
+  /// Errors   io the file of logits, or of numbers, cannot be written
   static result<console> open(options const& o, std::optional<deepseek::tokenizer> tokenizer,
                               int rank);
 

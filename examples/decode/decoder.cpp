@@ -3,6 +3,8 @@
 
 #include "decoder.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -62,7 +64,11 @@ result<void> decoder::take_row(std::size_t row) {
   if (s.prompt == 0) FERRY_CHECK(told_.on_first_logits(logits));
   // Within the prompt the next token is known.
   if (static_cast<std::size_t>(batch_.positions[row]) + 1 < s.ids.size()) return {};
-  auto id = s.choice.choose(logits);
+  auto chosen = s.choice.choose(logits);
+  if (!chosen)
+    return error{chosen.error().code, fmt::format("prompt {}, position {}: {}", s.prompt,
+                                                  batch_.positions[row], chosen.error().message)};
+  auto id = *chosen;
   s.ids.push_back(id);
   s.ended = std::ssize(s.new_ids()) == rule_.max_new_tokens ||
             std::find(rule_.eos_ids.begin(), rule_.eos_ids.end(), id) != rule_.eos_ids.end();

@@ -7,7 +7,10 @@
 #include <ferry/mpi.hpp>
 #endif
 
+#include <fmt/format.h>
+
 #include <cstdlib>
+#include <string_view>
 
 namespace ferry::decode {
 namespace {
@@ -61,6 +64,14 @@ void end_launch() {}
 
 result<group> join_ranks(std::chrono::milliseconds timeout) {
   group_options options{.timeout = timeout};
+  auto const* of_environment = std::getenv("WORLD_SIZE");
+  auto const* of_mpirun = std::getenv("OMPI_COMM_WORLD_SIZE");
+  if (of_environment && of_mpirun && std::string_view(of_environment) != of_mpirun)
+    return error{
+        error_code::invalid_argument,
+        fmt::format("mpirun started {} ranks (OMPI_COMM_WORLD_SIZE), but WORLD_SIZE is {}: "
+                    "unset RANK and WORLD_SIZE, or make them right",
+                    of_mpirun, of_environment)};
   if (environment_names_ranks()) return join(tcp_from_environment(), options);
   if (started_by_mpirun()) return join_mpi(options);
   return join(threads(1).rank(0), options);

@@ -3,6 +3,7 @@
 
 /// ferry-decode: every rank decodes its own prompts, and the experts are everybody's.
 
+#include "agreement.hpp"
 #include "console.hpp"
 #include "decoder.hpp"
 #include "launch.hpp"
@@ -10,6 +11,7 @@
 #include "plan.hpp"
 #include "prompts.hpp"
 #include "report.hpp"
+#include "texts.hpp"
 
 #include <ferry/deepseek/checkpoint.hpp>
 #include <ferry/deepseek/model.hpp>
@@ -20,10 +22,16 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,14 +44,15 @@ result<void> show_tokens(options const& o) {
   FERRY_TRY(auto tokenizer, deepseek::tokenizer::load(o.model));
   FERRY_TRY(auto ids, tokenizer.encode(*o.show_tokens, false));
   fmt::print("{}\n", fmt::join(ids, " "));
-  return {};
+  return check_shown();
 }
 
 /// A directory need not have a tokenizer; one that is there must be right.
 result<std::optional<deepseek::tokenizer>> load_tokenizer(options const& o) {
+  // A link that leads nowhere is there, and reading it fails.
   std::error_code ignored;
-  if (!std::filesystem::exists(o.model / "tokenizer.json", ignored))
-    return std::optional<deepseek::tokenizer>();
+  auto found = std::filesystem::symlink_status(o.model / "tokenizer.json", ignored).type();
+  if (found == std::filesystem::file_type::not_found) return std::optional<deepseek::tokenizer>();
   FERRY_TRY(auto tokenizer, deepseek::tokenizer::load(o.model));
   return std::optional(std::move(tokenizer));
 }
@@ -55,14 +64,51 @@ struct job {
   std::optional<deepseek::tokenizer> tokenizer;
   deepseek::checkpoint weights;
   token_lists prompts;
+  std::vector<std::int32_t> eos_ids;  ///< none with --ignore-eos
 };
+
+/// The files' end tokens; the tokenizer's where they name none.
+std::vector<std::int32_t> eos_ids_of(options const& o, deepseek::model_config const& config,
+                                     std::optional<deepseek::tokenizer> const& tokenizer) {
+  if (o.ignore_eos) return {};
+  if (config.eos_token_ids.empty() && tokenizer)
+    if (auto id = tokenizer->eos_id()) return {*id};
+  return {config.eos_token_ids.begin(), config.eos_token_ids.end()};
+}
 
 result<job> prepare(options const& o) {
   FERRY_TRY(auto config, deepseek::load_model_config(o.model));
   FERRY_TRY(auto tokenizer, load_tokenizer(o));
   FERRY_TRY(auto prompts, collect_prompts(o, config, tokenizer));
   FERRY_TRY(auto weights, deepseek::checkpoint::open(o.model));
-  return job{o, std::move(config), std::move(tokenizer), std::move(weights), std::move(prompts)};
+  auto eos_ids = eos_ids_of(o, config, tokenizer);
+  return job{o,
+             std::move(config),
+             std::move(tokenizer),
+             std::move(weights),
+             std::move(prompts),
+             std::move(eos_ids)};
+}
+
+/// Two models with one config.json differ in these; all of the weights would take minutes to read.
+result<std::string> sample_of(deepseek::checkpoint const& weights) {
+  std::string all;
+  for (auto const* name : {"model.embed_tokens.weight", "model.norm.weight"}) {
+    FERRY_TRY(auto tensor, weights.tensor(name));
+    all += fingerprint(tensor.data.first(std::min<std::size_t>(tensor.data.size(), 65536)));
+  }
+  return all;
+}
+
+result<void> check_job(job const& j, group const& ranks) {
+  auto mine = settings_of(j.o, j.prompts);
+  mine.push_back({"list of end tokens", fmt::format("{}", fmt::join(j.eos_ids, " "))});
+  std::ifstream in(j.o.model / "config.json", std::ios::binary);
+  std::string config(std::istreambuf_iterator<char>(in), {});
+  mine.push_back({"config.json", fingerprint(config), false});
+  FERRY_TRY(auto sample, sample_of(j.weights));
+  mine.push_back({"model's weights", sample, false});
+  return check_agreement(ranks, mine);
 }
 
 std::vector<sequence> sequences_of(job const& j, int rank, int num_ranks) {
@@ -102,14 +148,11 @@ result<void> conclude(job const& j, report& r, group const& ranks, console& show
   FERRY_CHECK(shown.finish());
   if (ranks.rank() != 0) return {};
   if (j.tokenizer)
-    for (auto const& ids : r.tokens) {
-      FERRY_TRY(auto text, j.tokenizer->decode(ids, true));
-      r.texts.push_back(std::move(text));
-    }
+    for (auto const& ids : r.tokens) r.texts.push_back(text_of(*j.tokenizer, ids));
   shown.show_other_texts(j.prompts, r, ranks.size());
   print_table(r);
   if (j.o.json_file) FERRY_CHECK(write_json(r, j.o, ranks.size()));
-  return {};
+  return check_shown();
 }
 
 result<void> decode_on(job const& j, group const& ranks) {
@@ -122,9 +165,7 @@ result<void> decode_on(job const& j, group const& ranks) {
   shown.say(fmt::format("{}: {}, {} rank{}, {} prompt{}, loaded in {:.1f} s", j.o.model.string(),
                         to_string(j.o.compute), ranks.size(), ranks.size() == 1 ? "" : "s",
                         j.prompts.size(), j.prompts.size() == 1 ? "" : "s", took.count()));
-  end_rule rule{j.o.max_new_tokens, {}};
-  if (!j.o.ignore_eos)
-    rule.eos_ids.assign(j.config.eos_token_ids.begin(), j.config.eos_token_ids.end());
+  end_rule rule{j.o.max_new_tokens, j.eos_ids};
   decoder d(model, ranks, sizes, j.config.vocab_size, sequences_of(j, ranks.rank(), ranks.size()),
             std::move(rule), shown);
   FERRY_CHECK(d.prefill());
@@ -139,6 +180,7 @@ result<void> run(options const& o, int& rank) {
   FERRY_TRY(auto j, prepare(o));
   FERRY_TRY(auto ranks, join_ranks(o.timeout));
   rank = ranks.rank();
+  FERRY_CHECK(check_job(j, ranks));
   return decode_on(j, ranks);
 }
 
@@ -148,7 +190,8 @@ int status_of(error const& e) {
 
 int decode_main(int argc, char** argv) {
   auto parsed = parse(argc, argv);
-  if (auto* status = std::get_if<int>(&parsed)) return *status;
+  if (auto* status = std::get_if<int>(&parsed))
+    return *status == succeeded && !std::cout.flush() ? failed : *status;
   int rank = -1;
   auto done = run(std::get<options>(parsed), rank);
   if (done) {

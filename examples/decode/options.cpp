@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <ferry/version.hpp>
 
+#include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -56,8 +58,9 @@ void add_input(CLI::App& app, options& o) {
       ->required()
       ->type_name("DIR");
   add_repeated(app, "--prompt", o.prompts, "text to go on from; may be given more than once");
-  app.add_option("--prompts", o.prompts_file,
-                 "more prompts, one a line with JSON string escapes; empty lines do not count")
+  app.add_option(
+         "--prompts", o.prompts_file,
+         "more prompts, one a line with JSON string escapes; an empty line is an empty prompt")
       ->type_name("FILE");
   add_repeated(app, "--token-ids", o.token_ids,
                "a prompt as ids, e.g. \"0 17 4\"; nothing is added to it");
@@ -77,6 +80,15 @@ void add_sampling(CLI::App& app, options& o) {
       })
       ->capture_default_str();
   app.add_option("--seed", o.seed, "of sampling; a prompt's text depends on it, not on the ranks")
+      ->check([](std::string const& text) {
+        // The conversion that follows would wrap a sign around.
+        std::uint64_t value = 0;
+        auto const* end = text.data() + text.size();
+        auto [stop, trouble] = std::from_chars(text.data(), end, value);
+        return trouble == std::errc() && stop == end
+                   ? ""
+                   : "\"" + text + "\" is not in 0..18446744073709551615";
+      })
       ->capture_default_str();
 }
 

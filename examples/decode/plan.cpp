@@ -27,7 +27,7 @@ plan make_plan(std::span<std::vector<std::int32_t> const> prompts, int max_new_t
   auto step = std::max(sequences, std::min(most, prefill_tokens));
   plan p;
   p.max_sequences = static_cast<int>(sequences);
-  p.max_positions = static_cast<int>(longest) + max_new_tokens;
+  p.max_positions = static_cast<int>(longest) + max_new_tokens - 1;  // the last token is not fed
   p.max_tokens = static_cast<int>(step);
   p.prefill_steps = static_cast<int>((most + step - 1) / step);
   return p;

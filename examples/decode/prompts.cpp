@@ -70,7 +70,6 @@ result<std::vector<std::string>> read_lines(std::filesystem::path const& file) {
   for (std::string line; std::getline(in, line);) {
     ++number;
     if (line.ends_with('\r')) line.pop_back();
-    if (line.empty()) continue;
     auto text = unescape(line);
     if (!text)
       return error{text.error().code,
@@ -83,7 +82,8 @@ result<std::vector<std::string>> read_lines(std::filesystem::path const& file) {
 
 result<ids> encode(deepseek::tokenizer const& tokenizer, std::string const& text) {
   FERRY_TRY(auto encoded, tokenizer.encode(text, false));
-  if (auto first = tokenizer.bos_id()) encoded.insert(encoded.begin(), *first);
+  auto leading = tokenizer.leading_ids();
+  encoded.insert(encoded.begin(), leading.begin(), leading.end());
   return encoded;
 }
 
@@ -96,13 +96,15 @@ result<void> check(ids const& prompt, std::size_t index, options const& o,
       return error{error_code::invalid_argument,
                    fmt::format("prompt {}: token {} is not in the model's vocabulary of {}", index,
                                id, config.vocab_size)};
-  auto positions = prompt.size() + static_cast<std::size_t>(o.max_new_tokens);
+  // The last token is chosen, but not fed back.
+  auto positions = prompt.size() + static_cast<std::size_t>(o.max_new_tokens) - 1;
   if (positions > static_cast<std::size_t>(config.max_position_embeddings))
-    return error{error_code::invalid_argument,
-                 fmt::format("prompt {}: {} tokens and --max-new-tokens {} make {}, more than the "
-                             "model's max_position_embeddings of {}",
-                             index, prompt.size(), o.max_new_tokens, positions,
-                             config.max_position_embeddings)};
+    return error{
+        error_code::invalid_argument,
+        fmt::format("prompt {}: {} tokens and --max-new-tokens {} make {} positions, more than the "
+                    "model's max_position_embeddings of {}",
+                    index, prompt.size(), o.max_new_tokens, positions,
+                    config.max_position_embeddings)};
   return {};
 }
 
@@ -161,8 +163,13 @@ result<std::vector<ids>> collect_prompts(options const& o, deepseek::model_confi
                  fmt::format("{} has no tokenizer.json, so prompts must come as --token-ids",
                              o.model.string())};
   std::vector<ids> prompts;
-  for (auto const& text : texts) {
-    FERRY_TRY(auto encoded, encode(*tokenizer, text));
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    FERRY_TRY(auto encoded, encode(*tokenizer, texts[i]));
+    if (encoded.empty() && i >= o.prompts.size())
+      return error{error_code::invalid_argument,
+                   fmt::format("{}: line {} is empty, and the tokenizer adds no begin token: there "
+                               "is nothing to go on from",
+                               o.prompts_file->string(), i - o.prompts.size() + 1)};
     prompts.push_back(std::move(encoded));
   }
   for (auto const& text : o.token_ids) {

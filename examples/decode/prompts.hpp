@@ -26,9 +26,11 @@ result<std::string> unescape(std::string_view line);
 /// Errors   invalid_argument a word that is no id below `vocab_size`
 result<std::vector<std::int32_t>> parse_ids(std::string_view text, int vocab_size);
 
-/// The ids of every prompt: those of --prompt, then the file's, then --token-ids. Text gets the
-/// tokenizer's begin token if it has one; ids get nothing.
-/// Errors   unsupported text without a tokenizer; invalid_argument a prompt without tokens, an id
+/// The ids of every prompt: those of --prompt, then the file's, one a line, then --token-ids. Text
+/// gets the special tokens that the tokenizer puts before every text; ids get nothing. An empty
+/// line is the prompt of these tokens alone. Errors   unsupported text without a tokenizer;
+/// invalid_argument a prompt without tokens (naming
+///          the line), an id
 ///          beyond the vocabulary, a prompt that leaves no room for the new tokens; io,
 ///          malformed_input the file
 result<std::vector<std::vector<std::int32_t>>> collect_prompts(

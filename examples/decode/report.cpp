@@ -136,6 +136,12 @@ void print_table(report const& r) {
   std::fflush(stdout);
 }
 
+result<void> check_writable(std::filesystem::path const& file) {
+  // Appending: what is there stays until there is something better.
+  if (std::ofstream(file, std::ios::binary | std::ios::app)) return {};
+  return error{error_code::io, fmt::format("{}: cannot be written", file.string())};
+}
+
 result<void> write_json(report const& r, options const& o, int num_ranks) {
   json object = {
       {"ranks", num_ranks},
@@ -148,7 +154,9 @@ result<void> write_json(report const& r, options const& o, int num_ranks) {
       {"decode_tokens_per_second", r.decode_tokens_per_second()},
       {"itl_ms", {{"p50", r.latency.p50}, {"p90", r.latency.p90}, {"p99", r.latency.p99}}},
       {"dispatch_bytes", r.dispatch_bytes},
+      {"dispatch_self_bytes", r.dispatch_self_bytes},
       {"combine_bytes", r.combine_bytes},
+      {"combine_self_bytes", r.combine_self_bytes},
       {"expert_load", r.expert_load},
       {"expert_load_max_over_mean", r.load_max_over_mean()},
       {"tokens", r.tokens},

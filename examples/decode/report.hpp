@@ -11,6 +11,7 @@
 #include <ferry/ferry.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +52,9 @@ struct report {
 result<report> gather(group const& ranks, contribution const& mine);
 
 void print_table(report const& r);
+/// Whether a file can be written there, found out before the work and not after.
+/// Errors   io
+result<void> check_writable(std::filesystem::path const& file);
 result<void> write_json(report const& r, options const& o, int num_ranks);
 
 }  // namespace ferry::decode

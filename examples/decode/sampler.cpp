@@ -3,6 +3,8 @@
 
 #include "sampler.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstddef>
 
@@ -17,10 +19,17 @@ std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-std::int32_t best(std::span<float const> logits) {
+result<std::int32_t> best(std::span<float const> logits) {
   std::size_t at = 0;
-  for (std::size_t i = 1; i < logits.size(); ++i)
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    // A comparison with it is false either way.
+    if (std::isnan(logits[i]))
+      return error{error_code::malformed_input, fmt::format("the logit of token {} is NaN", i)};
     if (logits[i] > logits[at]) at = i;
+  }
+  if (std::isinf(logits[at]))
+    return error{error_code::malformed_input,
+                 fmt::format("the largest logit, of token {}, is {}", at, logits[at])};
   return static_cast<std::int32_t>(at);
 }
 
@@ -34,8 +43,8 @@ double sampler::draw() {
   return static_cast<double>(mix(state_) >> 11) * 0x1p-53;
 }
 
-std::int32_t sampler::choose(std::span<float const> logits) {
-  auto top = best(logits);
+result<std::int32_t> sampler::choose(std::span<float const> logits) {
+  FERRY_TRY(auto top, best(logits));
   if (temperature_ == 0) return top;
   double largest = logits[static_cast<std::size_t>(top)];
   auto weight = [&](float logit) { return std::exp((logit - largest) / temperature_); };

@@ -4,6 +4,8 @@
 /// Choosing the next token.
 #pragma once
 
+#include <ferry/result.hpp>
+
 #include <cstdint>
 #include <span>
 
@@ -16,7 +18,9 @@ class sampler {
   sampler(double temperature, std::uint64_t seed, std::uint64_t prompt);
 
   /// At temperature 0 the largest logit, the lowest id among equals; else a draw.
-  std::int32_t choose(std::span<float const> logits);
+  /// Errors   malformed_input naming a token whose logit is NaN, or that all are without bounds:
+  ///          the weights, or the precision, are not fit for this
+  result<std::int32_t> choose(std::span<float const> logits);
 
  private:
   double draw();  ///< in [0, 1)

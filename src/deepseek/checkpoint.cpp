@@ -95,9 +95,9 @@ result<checkpoint> checkpoint::open(fs::path const& directory) {
     s->directory = directory;
     auto index = directory / "model.safetensors.index.json";
     auto single = directory / "model.safetensors";
-    if (fs::exists(index, trouble)) {
+    if (is_in_directory(index)) {
       FERRY_CHECK(s->open_sharded(index));
-    } else if (fs::exists(single, trouble)) {
+    } else if (is_in_directory(single)) {
       FERRY_CHECK(s->open_single(single));
     } else {
       return fail(error_code::io, "{}: neither {} nor {}", directory.string(),

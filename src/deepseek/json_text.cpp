@@ -4,6 +4,9 @@
 #include "deepseek/json_text.hpp"
 
 #include "base/fail.hpp"
+#include "deepseek/tokenizer/utf8.hpp"
+
+#include <fmt/format.h>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -59,16 +62,32 @@ class strictness {
   std::vector<std::set<std::string>> keys_;
 };
 
+/// A byte that is no part of a character, or that a terminal would act on, as "\\xNN".
+std::string printable(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    auto front = front_of(text);
+    auto piece = text.substr(0, front.bytes);
+    bool is_control = front.bytes == 1 && (piece[0] < 0x20 || piece[0] == 0x7F);
+    if (front.what == utf8_front::kind::character && !is_control)
+      shown += piece;
+    else
+      for (char byte : piece) shown += fmt::format("\\x{:02X}", static_cast<unsigned char>(byte));
+    text.remove_prefix(piece.size());
+  }
+  return shown;
+}
+
 /// nlohmann's messages begin with a tag that says nothing to a reader of ours, and may end with as
 /// much of the input as it likes.
 std::string shortened(std::string_view what) {
   if (auto end = what.find("] "); end != std::string_view::npos) what.remove_prefix(end + 2);
   constexpr std::size_t most = 200;
-  if (what.size() <= most) return std::string(what);
+  if (what.size() <= most) return printable(what);
   // Not within a UTF-8 sequence.
   auto cut = most;
   while (cut > 0 && (static_cast<unsigned char>(what[cut]) & 0xC0) == 0x80) --cut;
-  return std::string(what.substr(0, cut)) + "...";
+  return printable(what.substr(0, cut)) + "...";
 }
 
 /// Closes a descriptor when it goes.
@@ -95,6 +114,12 @@ result<json> parse_json(std::string_view text, std::string_view name, int max_de
   } catch (std::bad_alloc const&) {
     return fail(error_code::out_of_memory, "{}: no memory for its JSON", name);
   }
+}
+
+bool is_in_directory(std::filesystem::path const& file) {
+  std::error_code ignored;
+  return std::filesystem::symlink_status(file, ignored).type() !=
+         std::filesystem::file_type::not_found;
 }
 
 result<std::string> read_text_file(std::filesystem::path const& file, std::size_t max_bytes) {

@@ -25,4 +25,8 @@ result<nlohmann::json> parse_json(std::string_view text, std::string_view name, 
 /// Errors   io it cannot be read, or is no regular file; malformed_input more than `max_bytes`
 result<std::string> read_text_file(std::filesystem::path const& file, std::size_t max_bytes);
 
+/// Whether the directory has the name. A link that leads nowhere is there, and reading it is an
+/// error, where a file that is absent may be left out.
+bool is_in_directory(std::filesystem::path const& file);
+
 }  // namespace ferry::deepseek

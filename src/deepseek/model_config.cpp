@@ -241,17 +241,21 @@ result<model_config> load_model_config(std::filesystem::path const& directory) {
   FERRY_TRY(auto text, read_text_file(file, max_config_bytes));
   FERRY_TRY(auto config, parse_model_config(text, file.string()));
   auto generation = directory / "generation_config.json";
-  std::error_code ignored;
-  if (!config.eos_token_ids.empty() || !std::filesystem::exists(generation, ignored)) return config;
+  if (!is_in_directory(generation)) return config;
   FERRY_TRY(auto more, read_text_file(generation, max_config_bytes));
   FERRY_TRY(auto document, parse_json(more, generation.string()));
   if (!document.is_object())
     return fail(error_code::malformed_input, "{}: not a JSON object", generation.string());
   json_fields fields(document, generation.string());
-  auto bos = config.bos_token_id;
-  read_tokens(fields, config);
+  model_config generating;
+  generating.vocab_size = config.vocab_size;
+  read_tokens(fields, generating);
+  bool is_copy = fields.boolean("_from_model_config", false);
   FERRY_CHECK(fields.outcome());
-  if (bos) config.bos_token_id = bos;
+  if (!config.bos_token_id) config.bos_token_id = generating.bos_token_id;
+  // A file that says it was derived from config.json adds to it, but does not overrule it.
+  if (!generating.eos_token_ids.empty() && (config.eos_token_ids.empty() || !is_copy))
+    config.eos_token_ids = std::move(generating.eos_token_ids);
   return config;
 }
 

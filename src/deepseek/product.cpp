@@ -21,7 +21,7 @@
 namespace ferry::deepseek {
 namespace {
 
-/// Keeps oneDNN on the calling thread: ranks may be threads, and idle helpers would fight for
+/// Keeps oneDNN on the calling thread: ranks may be threads, and idle threads would fight for
 /// their cores. What the program set for itself comes back.
 class one_thread {
  public:

@@ -112,6 +112,10 @@ std::optional<std::int32_t> tokenizer::bos_id() const {
   return before.empty() ? std::nullopt : std::optional(before.front());
 }
 
+std::span<std::int32_t const> tokenizer::leading_ids() const {
+  return state_->parts.before;
+}
+
 std::optional<std::int32_t> tokenizer::eos_id() const {
   return state_->parts.eos;
 }

@@ -55,6 +55,12 @@ error link::farewell(int rank) const {
   return fail(error_code::unreachable, "rank {} is gone: {}", rank, why_);
 }
 
+error link::refusal(int rank) const {
+  std::lock_guard const lock(guard_);
+  if (reason_) return fail(reason_->code, "turned away by rank {}: {}", rank, reason_->message);
+  return fail(error_code::unreachable, "rank {} has hung up", rank);
+}
+
 bool link::explained() const {
   std::lock_guard const lock(guard_);
   return reason_.has_value();

@@ -52,6 +52,8 @@ class link {
   presence peer() const { return peer_; }
   /// Why the peer is not here any more, as one rank tells it of another.
   error farewell(int rank) const;
+  /// The same from a peer that left before it took this rank in.
+  error refusal(int rank) const;
   /// The goodbye said why.
   bool explained() const;
   /// The peer sent what no rank sends.

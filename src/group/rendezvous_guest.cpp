@@ -101,7 +101,7 @@ result<bool> rendezvous_guest::wait_for_welcome() {
                   to_string(place_.where), static_cast<unsigned>(got->kind));
     }
     if (host->peer() == presence::left) {
-      auto refusal = host->farewell(0);
+      auto refusal = host->refusal(0);
       return refusal.code == error_code::unreachable ? result<bool>{false}
                                                      : result<bool>{std::move(refusal)};
     }

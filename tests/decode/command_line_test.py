@@ -70,6 +70,8 @@ class CommandLine(unittest.TestCase):
         self.refused(["--model", DEMO, "--prompt", "x", "--temperature", "-1"], 2, "-1")
         self.refused(["--model", DEMO, "--prompt", "x", "--temperature", "nan"], 2, "nan")
         self.refused(["--model", DEMO, "--prompt", "x", "--timeout-ms", "0"], 2, "0")
+        self.refused(["--model", DEMO, "--prompt", "x", "--seed", "-1"], 2, "-1")
+        self.refused(["--model", DEMO, "--prompt", "x", "--seed", "1" + 20 * "0"], 2, "0000")
         self.refused(["--model", DEMO, "--prompt", "x", "--unknown"], 2, "--unknown")
 
     def test_explains_what_it_cannot_read(self):
@@ -80,9 +82,15 @@ class CommandLine(unittest.TestCase):
                      "no tokenizer.json", "--token-ids")
         self.refused(["--model", DEMO, "--prompt", "x", "--dump-logits", "/nowhere/x"], 1,
                      "/nowhere/x")
-        self.refused(["--model", DEMO, "--prompt", "x", "--max-new-tokens", "511"], 1,
-                     "511", "512", "max_position_embeddings")
-        self.refused(["--model", self.demo_with(model_type="llama"), "--prompt", "x"], 1, "llama")
+        self.refused(["--model", DEMO, "--prompt", "x", "--max-new-tokens", "512"], 1,
+                     "513", "512", "max_position_embeddings")
+        self.refused(["--model", DEMO, "--prompt", "x", "--json", "/nowhere/x"], 1, "/nowhere/x")
+        directory = self.demo_with(model_type="llama")
+        self.refused(["--model", directory, "--prompt", "x"], 1, "llama")
+        shutil.copy(os.path.join(DEMO, "config.json"), directory)
+        os.remove(os.path.join(directory, "tokenizer.json"))
+        os.symlink("/nowhere/x", os.path.join(directory, "tokenizer.json"))
+        self.refused(["--model", directory, "--token-ids", "1"], 1, "tokenizer.json")
 
     def test_explains_truncated_weights(self):
         directory = self.demo_with()
@@ -172,6 +180,87 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(len(numbers["tokens"]), 1)
         self.assertEqual(len(numbers["tokens"][0]), 1)
         self.assertEqual(numbers["decode_tokens"], 0)
+
+    def test_ends_at_the_end_token_of_generation_config(self):
+        with open(os.path.join(DEMO, "golden.json"), encoding="utf-8") as f:
+            p = json.load(f)["prompts"][0]
+        ids = p["continuation_ids"]
+        directory = self.demo_with()
+        file = os.path.join(directory, "generation_config.json")
+        a = ["--model", directory, "--max-new-tokens", "48", "--prompt", p["prompt"]]
+        os.remove(file)
+        with open(file, "w") as f:
+            json.dump({"eos_token_id": [1, ids[5]]}, f)
+        numbers, _, _ = ranks.decode(PROGRAM, 1, a)
+        self.assertEqual(numbers["tokens"][0], ids[:ids.index(ids[5]) + 1])
+        with open(file, "w") as f:
+            f.write("{")
+        self.refused(a, 1, "malformed_input", "generation_config.json")
+        # Without either, the tokenizer's.
+        os.remove(file)
+        with open(os.path.join(directory, "config.json")) as f:
+            config = json.load(f)
+        del config["eos_token_id"]
+        with open(os.path.join(directory, "config.json"), "w") as f:
+            json.dump(config, f)
+        with open(os.path.join(directory, "tokenizer.json"), encoding="utf-8") as f:
+            vocabulary = json.load(f)["model"]["vocab"]
+        os.remove(os.path.join(directory, "tokenizer_config.json"))
+        with open(os.path.join(directory, "tokenizer_config.json"), "w") as f:
+            json.dump({"eos_token": next(t for t, i in vocabulary.items() if i == ids[5])}, f)
+        numbers, _, _ = ranks.decode(PROGRAM, 1, a)
+        self.assertEqual(numbers["tokens"][0], ids[:ids.index(ids[5]) + 1])
+
+    def test_uses_every_position_of_the_model(self):
+        directory = self.demo_with(max_position_embeddings=16)
+        a = ["--model", directory, "--ignore-eos", "--token-ids", "0 1319 368 504"]
+        numbers, _, _ = ranks.decode(PROGRAM, 2, a + ["--max-new-tokens", "13"])
+        self.assertEqual(len(numbers["tokens"][0]), 13)
+        self.refused(a + ["--max-new-tokens", "14"], 1, "17", "16", "max_position_embeddings")
+
+    def test_refuses_ranks_that_were_started_otherwise(self):
+        other = self.demo_with(rms_norm_eps=1e-5)
+        for more, words in ((["--max-new-tokens", "12"], "--max-new-tokens (12) than rank 0 (3)"),
+                            (["--prompt", "y"], "number of prompts (2) than rank 0 (1)"),
+                            (["--model", other], "another config.json than rank 0")):
+            port = str(ranks.free_port())
+            processes = []
+            for rank in range(2):
+                options = {"--model": DEMO, "--max-new-tokens": "3"}
+                a = ["--prompt", "x"]
+                if rank == 1:
+                    if more[0] in options:
+                        options[more[0]] = more[1]
+                    else:
+                        a += more
+                for item in options.items():
+                    a += item
+                processes.append(subprocess.Popen(
+                    [PROGRAM] + a, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                    env=ranks.environment(RANK=str(rank), WORLD_SIZE="2",
+                                          MASTER_ADDR="127.0.0.1", MASTER_PORT=port)))
+            for p in processes:
+                _, err = p.communicate(timeout=60)
+                self.assertEqual(p.returncode, 1, err)
+                self.assertIn("rank 1 was started with another", err.decode())
+                self.assertIn(words, err.decode())
+
+    def test_refuses_two_numbers_of_ranks(self):
+        env = ranks.environment(RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
+                                MASTER_PORT="1", OMPI_COMM_WORLD_SIZE="3")
+        done = subprocess.run([PROGRAM, "--model", DEMO, "--prompt", "x"], env=env,
+                              capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"mpirun started 3 ranks", done.stderr)
+        self.assertIn(b"WORLD_SIZE is 2", done.stderr)
+
+    def test_says_that_its_output_cannot_be_written(self):
+        for more in (["--show-tokens", "x"], ["--prompt", "x", "--max-new-tokens", "2"]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([PROGRAM, "--model", DEMO] + more, stdout=full,
+                                      stderr=subprocess.PIPE, timeout=60, env=ranks.environment())
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(b"cannot be written", done.stderr)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ TEST(plan, covers_the_longest_prompt_and_the_busiest_rank) {
                  std::vector<std::int32_t>(200)};
   auto p = make_plan(all, 10, 2);
   EXPECT_EQ(p.max_sequences, 2);
-  EXPECT_EQ(p.max_positions, 210);
+  EXPECT_EQ(p.max_positions, 209);  // the last token is not fed
   EXPECT_EQ(p.max_tokens, 128);
   EXPECT_EQ(p.prefill_steps, 3);  // 300 tokens on rank 0
 }
@@ -32,7 +32,7 @@ TEST(plan, covers_the_longest_prompt_and_the_busiest_rank) {
 TEST(plan, asks_for_no_more_than_there_is) {
   auto p = make_plan(prompts{{1, 2, 3}}, 4, 8);
   EXPECT_EQ(p.max_sequences, 1);
-  EXPECT_EQ(p.max_positions, 7);
+  EXPECT_EQ(p.max_positions, 6);
   EXPECT_EQ(p.max_tokens, 3);
   EXPECT_EQ(p.prefill_steps, 1);
 }

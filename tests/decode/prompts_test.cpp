@@ -81,8 +81,22 @@ TEST_F(prompt_files, come_one_a_line_after_the_begin_token) {
   options_.token_ids = {"5 6"};
   auto prompts = collect("She had been\r\n\nShe had\\u0020been").value();
   EXPECT_THAT(prompts, ElementsAre(ElementsAre(0, 86, 334, 717, 301, 297, 330),
-                                   ElementsAre(0, 1319, 368, 504), ElementsAre(0, 1319, 368, 504),
-                                   ElementsAre(5, 6)));
+                                   ElementsAre(0, 1319, 368, 504), ElementsAre(0),
+                                   ElementsAre(0, 1319, 368, 504), ElementsAre(5, 6)));
+  EXPECT_EQ(collect("a\nb\n").value().size(), 4u);
+}
+
+TEST_F(prompt_files, need_something_on_every_line_where_no_token_is_added) {
+  std::filesystem::copy_file(std::filesystem::path(FERRY_DEMO_MODEL) / "tokenizer.json",
+                             directory_ / "tokenizer.json");
+  test::write_file(directory_ / "tokenizer_config.json", R"({"add_bos_token": false})");
+  tokenizer_ = deepseek::tokenizer::load(directory_.path()).value();
+  options_.prompts = {"x"};
+  auto refused = collect("a\n\nb\n");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, error_code::invalid_argument);
+  EXPECT_THAT(refused.error().message, HasSubstr("prompts.txt: line 2 is empty"));
+  EXPECT_THAT(collect("a\nb\n").value(), testing::SizeIs(3));
 }
 
 TEST_F(prompt_files, are_refused_by_name_and_line) {
@@ -106,10 +120,11 @@ TEST_F(prompt_files, must_fit_the_model) {
   options_.token_ids = {""};
   expect_refused(error_code::invalid_argument, "prompt 0 has no tokens");
   options_.token_ids = {"1 2 3", "1 2 3 4"};
-  options_.max_new_tokens = 509;
-  expect_refused(error_code::invalid_argument,
-                 "prompt 1: 4 tokens and --max-new-tokens 509 make 513, more than the model's "
-                 "max_position_embeddings of 512");
+  options_.max_new_tokens = 510;
+  expect_refused(
+      error_code::invalid_argument,
+      "prompt 1: 4 tokens and --max-new-tokens 510 make 513 positions, more than the model's "
+      "max_position_embeddings of 512");
   options_.token_ids = {"1 2 3"};
   EXPECT_TRUE(collect_prompts(options_, config_, tokenizer_));
   config_.vocab_size = 80;

@@ -90,10 +90,13 @@ TEST(report, writes_one_json_object) {
   EXPECT_EQ(j.at("text"), nlohmann::json({"a\n", "\u00e9"}));
   EXPECT_EQ(j.at("expert_load_max_over_mean"), 1.5);
   for (auto const* name : {"prefill_tokens", "prefill_seconds", "decode_tokens", "decode_seconds",
-                           "itl_ms", "dispatch_bytes", "combine_bytes", "expert_load"})
+                           "itl_ms", "dispatch_bytes", "dispatch_self_bytes", "combine_bytes",
+                           "combine_self_bytes", "expert_load"})
     EXPECT_TRUE(j.contains(name)) << name;
   o.json_file = directory.path();
   EXPECT_EQ(write_json(r, o, 2).error().code, error_code::io);
+  EXPECT_EQ(check_writable(directory.path()).error().code, error_code::io);
+  EXPECT_TRUE(check_writable(directory / "new.json"));
 }
 
 }  // namespace

@@ -154,6 +154,43 @@ TEST(model_config, looks_for_the_end_token_in_generation_config) {
               HasSubstr("generation_config.json: eos_token_id is 100, not in 0..99"));
 }
 
+TEST(model_config, lets_generation_config_overrule_the_end_token_unless_it_is_a_copy) {
+  test::scratch_directory directory;
+  auto write = [&](std::string_view text) {
+    test::write_file(directory / "generation_config.json", text);
+    return load_model_config(directory.path());
+  };
+  test::write_file(directory / "config.json",
+                   changed("\"eos_token_id\": 1", "\"eos_token_id\": [1, 7]"));
+  EXPECT_THAT(write(R"({"eos_token_id":[4,5]})").value().eos_token_ids, ElementsAre(4, 5));
+  EXPECT_THAT(write(R"({"eos_token_id":null})").value().eos_token_ids, ElementsAre(1, 7));
+  EXPECT_THAT(write(R"({"_from_model_config":true,"eos_token_id":4})").value().eos_token_ids,
+              ElementsAre(1, 7));
+  for (auto const* text : {"{\"eos_token_id\":", "[]", "{\"eos_token_id\":\"x\"}"}) {
+    auto refused = write(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().code, error_code::malformed_input) << text;
+    EXPECT_THAT(refused.error().message, HasSubstr("generation_config.json")) << text;
+  }
+}
+
+TEST(model_config, reports_a_link_that_leads_nowhere) {
+  test::scratch_directory directory;
+  test::write_file(directory / "config.json", bare("deepseek_v3"));
+  std::filesystem::create_symlink(directory / "absent", directory / "generation_config.json");
+  auto refused = load_model_config(directory.path());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, error_code::io);
+  EXPECT_THAT(refused.error().message, HasSubstr("generation_config.json"));
+}
+
+TEST(model_config, shows_bytes_that_are_no_text_as_numbers) {
+  auto refused = parse_model_config("{\"a\": \"\xff\"}", "x");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("\\xFF"));
+  EXPECT_EQ(refused.error().message.find('\xff'), std::string::npos);
+}
+
 TEST(model_config, takes_plain_rotation_by_any_of_its_names) {
   auto scaling = text_of(models / "tiny-A" / "config.json");
   auto begin = scaling.find("\"rope_scaling\"");

@@ -391,6 +391,30 @@ TEST_F(tokenizer_directory, puts_the_tokens_of_a_template_around_the_text) {
   EXPECT_EQ(load().value().eos_id(), 11);
 }
 
+TEST_F(tokenizer_directory, obeys_its_configuration_where_that_does_not_name_the_tokens) {
+  auto special = [](char const* name, int id) {
+    return json{{"id", name}, {"ids", json::array({id})}, {"tokens", json::array({name})}};
+  };
+  json text = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}};
+  auto token = [](char const* name) {
+    return json{{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
+  };
+  document["post_processor"] = {
+      {"type", "TemplateProcessing"},
+      {"single", json::array({token("<s>"), token("</s>"), text, token("</s>")})},
+      {"special_tokens", {{"<s>", special("<s>", 10)}, {"</s>", special("</s>", 11)}}}};
+  EXPECT_EQ(encoded("ab", true), (ids{10, 11, 3, 11}));
+  auto before = load().value();
+  EXPECT_EQ(ids(before.leading_ids().begin(), before.leading_ids().end()), (ids{10, 11}));
+  config = {{"add_bos_token", false}};
+  EXPECT_EQ(encoded("ab", true), (ids{3, 11}));
+  EXPECT_TRUE(load().value().leading_ids().empty());
+  config = {{"add_eos_token", false}};
+  EXPECT_EQ(encoded("ab", true), (ids{10, 11, 3}));
+  config = {{"add_bos_token", true}, {"add_eos_token", true}};
+  EXPECT_EQ(encoded("ab", true), (ids{10, 11, 3, 11}));
+}
+
 TEST_F(tokenizer_directory, reads_special_tokens_from_its_configuration) {
   config = {{"bos_token", "<s>"}, {"eos_token", nullptr}};
   EXPECT_EQ(encoded("ab", true), (ids{3}));

@@ -187,7 +187,8 @@ TEST(tcp_ranks, a_duplicate_rank_is_refused_and_the_others_meet) {
     } else {
       ++refused;
       EXPECT_EQ(group.error().code, error_code::invalid_argument);
-      EXPECT_TRUE(mentions(group.error(), "rank 1 has joined already")) << group.error().message;
+      EXPECT_TRUE(mentions(group.error(), "turned away by rank 0: rank 1 has joined already"))
+          << group.error().message;
     }
   });
   EXPECT_EQ(joined, 3);

@@ -91,9 +91,11 @@ struct model_config {
   }
 };
 
-/// Reads and checks `directory`/config.json (and, for the end token where config.json has none,
-/// generation_config.json). Fields that a published file may lack take the model type's defaults.
-/// Errors   io no such file; malformed_input not JSON, or a field missing, of another type or out
+/// Reads and checks `directory`/config.json, and generation_config.json where there is one. The end
+/// tokens are the latter's if it names any, unless it says to be a copy (`_from_model_config`) and
+/// config.json names some too. Fields that a published file may lack take the model type's
+/// defaults. Errors   io no such file; malformed_input not JSON, or a field missing, of another
+/// type or out
 ///          of its limits, naming field, value and limit; unsupported another kind of model
 result<model_config> load_model_config(std::filesystem::path const& directory);
 

@@ -31,8 +31,9 @@ class tokenizer {
  public:
   /// Reads tokenizer.json, and tokenizer_config.json where there is one.
   /// `add_bos_token` and `add_eos_token` of the latter, where they are set, have the last word
-  /// about the special tokens around a text; otherwise the post-processor says. Errors   io the
-  /// file is missing or unreadable; malformed_input naming file, place and reason;
+  /// about the special tokens around a text: false leaves none on that side; otherwise the
+  /// post-processor says.
+  /// Errors   io the file is missing or unreadable; malformed_input naming file, place and reason;
   ///          unsupported naming what the file asks for; out_of_memory
   static result<tokenizer> load(std::filesystem::path const& directory);
 
@@ -56,6 +57,9 @@ class tokenizer {
 
   /// The first of the ids that `add_special` puts before a text; none if it puts none.
   std::optional<std::int32_t> bos_id() const;
+  /// All of them.
+  /// Lifetime valid while a copy of the tokenizer is
+  std::span<std::int32_t const> leading_ids() const;
   /// The token that ends a text, by tokenizer_config.json's eos_token.
   std::optional<std::int32_t> eos_id() const;
   /// One more than the largest id of a token.

@@ -4,6 +4,7 @@
 #include "deepseek/tokenizer/tokenizer_file.hpp"
 
 #include "base/fail.hpp"
+#include "deepseek/json_text.hpp"
 #include "deepseek/tokenizer/byte_alphabet.hpp"
 #include "deepseek/tokenizer/json_place.hpp"
 #include "deepseek/tokenizer/pre_tokenizer_section.hpp"
@@ -267,20 +268,21 @@ result<void> reader::configure(json_place const& config) {
   FERRY_TRY(auto add_bos, config.find("add_bos_token"));
   if (add_bos) {
     FERRY_TRY(bool add, add_bos->flag());
-    if (add && !bos)
+    if (add && !bos && before.empty())
       return fail(error_code::malformed_input, "add_bos_token: true without a bos_token");
-    bool is_there = bos && !before.empty() && before.front() == *bos;
+    bool is_there = !bos || (!before.empty() && before.front() == *bos);
     if (add && !is_there) before.insert(before.begin(), *bos);
-    if (!add && is_there) before.erase(before.begin());
+    // Whatever the template calls its begin token.
+    if (!add) before.clear();
   }
   FERRY_TRY(auto add_eos, config.find("add_eos_token"));
   if (add_eos) {
     FERRY_TRY(bool add, add_eos->flag());
-    if (add && !eos)
+    if (add && !eos && after.empty())
       return fail(error_code::malformed_input, "add_eos_token: true without an eos_token");
-    bool is_there = eos && !after.empty() && after.back() == *eos;
+    bool is_there = !eos || (!after.empty() && after.back() == *eos);
     if (add && !is_there) after.push_back(*eos);
-    if (!add && is_there) after.pop_back();
+    if (!add) after.clear();
   }
   return {};
 }
@@ -370,8 +372,7 @@ result<tokenizer_parts> read_tokenizer(std::filesystem::path const& directory) {
   auto file = directory / "tokenizer.json", config_file = directory / "tokenizer_config.json";
   FERRY_TRY(auto document, read_json(file));
   std::optional<json> config;
-  std::error_code ignored;
-  if (std::filesystem::exists(config_file, ignored)) {
+  if (is_in_directory(config_file)) {
     FERRY_TRY(config, read_json(config_file));
   }
   auto parts = read_document({&document, {}}, config ? &*config : nullptr, config_file.string());
