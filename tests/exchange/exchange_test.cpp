@@ -405,15 +405,59 @@ TEST(exchange, passes_infinities_and_nan_on_as_they_are) {
   step.x[7] = -inf;
   step.x[13] = nan;
   received const in = rank.slot().dispatch(rank.q, step.input()).value();
-  ASSERT_EQ(std::memcmp(in.rows.data, step.x.data(), 5), 0);
-  for (int p = 0; p < 3; ++p)
+  for (int p = 0; p < 3; ++p) {
+    ASSERT_EQ(std::memcmp(in.rows[p], step.x.data() + p * 5, 5 * sizeof(float)), 0) << "row " << p;
     std::memcpy(&step.made[static_cast<std::size_t>(p * 5)], in.rows[p], 20);
+  }
   ASSERT_TRUE(rank.slot().combine(rank.q, step.results(3), step.output()));
   EXPECT_EQ(step.y[1], inf);
   EXPECT_EQ(step.y[7], -inf);
   EXPECT_TRUE(std::isnan(step.y[13]));
   EXPECT_EQ(step.y[0], 0.5f);
   EXPECT_EQ(step.y[14], 0.5f);
+}
+
+// No code means NaN in both flavours of fp8, so a block's scale does, and the block is lost as a
+// whole; the next block is not.
+TEST(exchange, passes_nan_on_in_the_scale_of_rows_for_both_flavours) {
+  for (bool fnuz : {false, true}) {
+    exchange_options o = small();
+    o.hidden = 130;
+    o.topk = 1;
+    o.wire = wire::fp8_ue8m0;
+    o.receive_fnuz = fnuz;
+    lone_rank rank(o);
+    std::vector<float> x(2 * 130, 2.0f), made(2 * 130), y(2 * 130);
+    x[7] = std::numeric_limits<float>::quiet_NaN();
+    x[130 + 129] = -std::numeric_limits<float>::infinity();
+    std::vector<std::int32_t> const ids = {0, 2};
+    received const in = rank.slot()
+                            .dispatch(rank.q, {.tokens = rows_of(x.data(), 2, 130),
+                                               .choices = dense(ids.data(), 2, 1)})
+                            .value();
+    EXPECT_EQ(in.rows.type, fnuz ? dtype::e4m3fnuz : dtype::e4m3);
+    for (int p = 0; p < 2; ++p) {
+      std::vector<float> const row =
+          out_of_wire(in.rows[p], in.scales[p], o.wire, in.rows.type, 130);
+      std::copy(row.begin(), row.end(), made.begin() + p * 130);
+    }
+    ASSERT_TRUE(
+        rank.slot().combine(rank.q, rows_of(made.data(), 2, 130), rows_of(y.data(), 2, 130)));
+    for (int c = 0; c < 130; ++c) {
+      auto const i = static_cast<std::size_t>(c);
+      EXPECT_EQ(std::isnan(y[i]), c < 128) << "column " << c;
+      EXPECT_FALSE(std::isnan(y[130 + i])) << "column " << c;
+      if (c >= 128) {
+        EXPECT_EQ(y[i], 2.0f) << "column " << c;
+      }
+      if (c < 128) {
+        EXPECT_EQ(y[130 + i], 2.0f) << "column " << c;
+      }
+    }
+    // An infinity is the largest number of its block.
+    EXPECT_TRUE(std::isfinite(y[130 + 129]));
+    EXPECT_LT(y[130 + 129], 0.0f);
+  }
 }
 
 }  // namespace

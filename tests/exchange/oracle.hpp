@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -113,19 +114,28 @@ inline wire_row in_wire(std::vector<float> const& x, wire format) {
   return made;
 }
 
-/// The numbers that a row in flight means to a receiver; opaque rows: their bytes, over and over.
+/// The numbers that a row in flight means to a receiver who reads its codes as `type`.
 inline std::vector<float> out_of_wire(std::byte const* row, std::byte const* scales, wire format,
-                                      int hidden, std::size_t row_bytes) {
-  dtype const type = element_of(format);
+                                      dtype type, int hidden) {
   std::vector<float> x(static_cast<std::size_t>(hidden));
   for (std::size_t i = 0; i < x.size(); ++i) {
-    std::size_t const at = format == wire::opaque ? i % row_bytes : i * bytes_of(type);
-    x[i] = load(row + at, type);
+    x[i] = load(row + i * bytes_of(type), type);
     if (format == wire::fp8_ue8m0)
-      x[i] *= std::ldexp(1.0f, static_cast<int>(scales[i / 128]) - 127);
+      x[i] *= scales[i / 128] == std::byte{0xFF}
+                  ? std::numeric_limits<float>::quiet_NaN()
+                  : std::ldexp(1.0f, static_cast<int>(scales[i / 128]) - 127);
     else if (is_fp8(format))
       x[i] *= load(scales + 4 * (i / 128), dtype::f32);
   }
+  return x;
+}
+
+/// As the sender means them; opaque rows: their bytes, over and over.
+inline std::vector<float> out_of_wire(std::byte const* row, std::byte const* scales, wire format,
+                                      int hidden, std::size_t row_bytes) {
+  if (format != wire::opaque) return out_of_wire(row, scales, format, element_of(format), hidden);
+  std::vector<float> x(static_cast<std::size_t>(hidden));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = load(row + i % row_bytes, dtype::byte);
   return x;
 }
 

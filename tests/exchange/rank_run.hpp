@@ -172,18 +172,16 @@ class step_check {
   typed_rows experts(received const& view) {
     exchange_options const& o = w_.options;
     typed_rows made(*view.end, o.hidden, o.expert_rows, rank_ % 2);
-    bool const fnuz = o.wire == wire::fp8_ue8m0 && w_.fnuz[static_cast<std::size_t>(rank_)];
     for (int e = 0; e < view.num_local_experts; ++e)
       for (std::int64_t p = view.starts[e]; p < view.starts[e] + view.counts[e]; ++p) {
         std::int64_t const row = view.index ? view.index[p] : p;
         std::byte const* const scales = view.scales.data ? view.scales[row] : nullptr;
         std::vector<float> const x =
-            out_of_wire(view.rows[row], scales, o.wire, o.hidden, w_.row_bytes());
-        // A FNUZ receiver reads the codes as half of what OCP reads, under a doubled scale.
+            o.wire == wire::opaque
+                ? out_of_wire(view.rows[row], scales, o.wire, o.hidden, w_.row_bytes())
+                : out_of_wire(view.rows[row], scales, o.wire, view.rows.type, o.hidden);
         for (int c = 0; c < o.hidden; ++c)
-          made.set(
-              p, c,
-              expert(view.first_expert + e, x[static_cast<std::size_t>(c)] * (fnuz ? 0.5f : 1.0f)));
+          made.set(p, c, expert(view.first_expert + e, x[static_cast<std::size_t>(c)]));
       }
     return made;
   }

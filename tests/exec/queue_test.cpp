@@ -7,6 +7,13 @@
 
 #include <gmock/gmock.h>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
 namespace {
 
 using namespace ferry;
@@ -24,6 +31,28 @@ TEST(queue, refuses_teams_out_of_range) {
     EXPECT_THAT(q.error().message, testing::HasSubstr(std::to_string(teams)));
     EXPECT_THAT(q.error().message, testing::HasSubstr("256"));
   }
+}
+
+// More address space for a few stacks, but not for 255.
+void ask_for_threads_without_room() {
+  unsigned long pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit room{};
+  room.rlim_cur = room.rlim_max =
+      pages * static_cast<unsigned long>(sysconf(_SC_PAGESIZE)) + (std::size_t{16} << 20);
+  if (setrlimit(RLIMIT_AS, &room) != 0) std::_Exit(10);
+  result<queue> const many = queue::cpu(256);
+  if (many) std::_Exit(11);
+  if (many.error().code != error_code::out_of_memory) std::_Exit(12);
+  if (many.error().message.find("255") == std::string::npos) std::_Exit(13);
+  std::_Exit(queue::cpu(1) ? 0 : 14);
+}
+
+TEST(queue, says_so_when_threads_cannot_be_had) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs the address space that is taken away here";
+#endif
+  EXPECT_EXIT(ask_for_threads_without_room(), testing::ExitedWithCode(0), "");
 }
 
 TEST(queue, is_the_same_queue_when_copied) {

@@ -41,7 +41,7 @@ TEST(shape, counts_rounds_chunks_and_epochs) {
   EXPECT_EQ(s.max_rounds(), 4);
   EXPECT_EQ(s.round_chunks(), 3);
   EXPECT_EQ(s.step_chunks(), 12);
-  EXPECT_EQ(s.step_epochs(), 8u);
+  EXPECT_EQ(s.step_epochs(), 9u);
 }
 
 }  // namespace

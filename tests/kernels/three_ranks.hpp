@@ -108,7 +108,7 @@ struct three_ranks {
   std::uint64_t tally_of(int r, tally t) {
     return ranks.rank(r).memory().tallies[static_cast<int>(t)];
   }
-  failure const& failed(int r) { return ranks.rank(r).waits->what_failed(); }
+  failure failed(int r) { return ranks.rank(r).waits->what_failed(); }
   bool has_failed(int r) { return ranks.rank(r).waits->failed(); }
 };
 

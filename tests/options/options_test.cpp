@@ -97,6 +97,42 @@ TEST(options, keep_opaque_sizes_within_their_limits) {
   EXPECT_FALSE(validate(o, 1));
 }
 
+// A file or another language may give any number for an enumerator.
+TEST(options, refuse_numbers_that_name_no_choice) {
+  struct bad {
+    char const* name;
+    int value;
+    void (*set)(exchange_options&, int);
+  };
+  using o = exchange_options;
+  for (int past : {0, 1, 40}) {
+    for (bad const &b : {
+             bad{"wire", 7 + past, [](o&x, int v) { x.wire = static_cast<wire>(v); }},
+             bad{"combine_wire", 7 + past,
+                 [](o&x, int v) { x.combine_wire = static_cast<wire>(v); }},
+             bad{"ids", 2 + past, [](o&x, int v) { x.ids = static_cast<id_type>(v); }},
+             bad{"layout", 3 + past, [](o&x, int v) { x.layout = static_cast<layout>(v); }},
+             bad{"reduction", 2 + past,
+                 [](o&x, int v) { x.reduction = static_cast<reduction>(v); }},
+             bad{"via", static_cast<int>(reach::network) + 1 + past,
+                 [](o&x, int v) { x.via = static_cast<reach>(v); }},
+         }) {
+      exchange_options x = valid();
+      b.set(x, b.value);
+      result<void> const r = validate(x, 4);
+      ASSERT_FALSE(r.has_value()) << b.name << " " << b.value;
+      EXPECT_EQ(r.error().code, error_code::invalid_argument);
+      EXPECT_THAT(r.error().message, HasSubstr(b.name));
+      EXPECT_THAT(r.error().message, HasSubstr(std::to_string(b.value)));
+    }
+    for (dtype o::*field : {&o::tokens, &o::expert_rows, &o::output}) {
+      exchange_options x = valid();
+      x.*field = static_cast<dtype>(7 + past);
+      EXPECT_FALSE(validate(x, 4)) << past;
+    }
+  }
+}
+
 TEST(options, name_the_formats_that_are_possible) {
   for (dtype exchange_options::*field :
        {&exchange_options::tokens, &exchange_options::expert_rows, &exchange_options::output})

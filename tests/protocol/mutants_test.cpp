@@ -70,12 +70,15 @@ struct done_before_experts : conduct {
     return true;
   }
 };
-TEST(mutants, done_early_while_experts_read_the_inbox) {
+run_shape in_place_and_released() {
   run_shape shape = only_data(small);
   shape.max_tokens = 1;
   shape.layout = layout::in_place;
   shape.release_some = true;
-  expect_found<done_before_experts>(shape, {outcome::wrong_data});
+  return shape;
+}
+TEST(mutants, done_early_while_experts_read_the_inbox) {
+  expect_found<done_before_experts>(in_place_and_released(), {outcome::wrong_data});
 }
 
 // R6: whoever sends `done` before the return needs its own copy of T and the maps.
@@ -99,13 +102,16 @@ struct words_read_after_done : conduct {
     return *reinterpret_cast<std::uint64_t const*>(r.own() + offset);
   }
 };
-TEST(mutants, done_nowords) {
-  // What is returned by mistake goes to a token of the next step. With per_choice a third rank may
-  // serve that choice, and its row be overwritten.
+// What is returned by mistake goes to a token of the next step. With per_choice a third rank may
+// serve that choice, and its row be overwritten.
+run_shape three_ranks_per_choice() {
   run_shape shape = only_data(small);
   shape.ranks = 3;
   shape.reduction = reduction::per_choice;
-  expect_found<words_read_after_done>(shape, {outcome::wrong_data});
+  return shape;
+}
+TEST(mutants, done_nowords) {
+  expect_found<words_read_after_done>(three_ranks_per_choice(), {outcome::wrong_data});
 }
 
 // R6: `done` to every source, also to one that sent nothing.
@@ -157,9 +163,16 @@ struct unchecked_word : conduct {
 TEST(mutants, nowait) {
   expect_found<unchecked_word<flag::done>>(only_data(small), {outcome::wrong_data, outcome::stuck});
 }
+// A run may end in wrong data first. One must end in the check that exchanges carry themselves.
 TEST(mutants, nowait_shows_as_an_epoch_ahead) {
-  expect_found<unchecked_word<flag::done>>(small,
-                                           {outcome::wrong_data, outcome::stuck, outcome::ahead});
+  for (int seed = 1; seed <= most_runs; ++seed) {
+    unchecked_word<flag::done> mutant;
+    verdict const v = play(small, mutant, static_cast<std::uint64_t>(seed));
+    if (v.what != outcome::ahead) continue;
+    std::cout << to_string(v.what) << ", " << v.text << "\n";
+    return;
+  }
+  ADD_FAILURE() << "no epoch ahead in " << most_runs << " runs";
 }
 // R5
 TEST(mutants, hdr_nocheck) {
@@ -347,7 +360,8 @@ TEST(mutants, round_returned_before_the_array_was_read) {
 
 // The same runs with the protocol as it is.
 TEST(mutants, none_passes_the_same_runs) {
-  for (run_shape const& shape : {small, only_data(small), in_rounds})
+  for (run_shape const& shape :
+       {small, only_data(small), in_rounds, in_place_and_released(), three_ranks_per_choice()})
     for (int seed = 1; seed <= 40; ++seed) {
       conduct protocol;
       verdict const v = play(shape, protocol, static_cast<std::uint64_t>(seed));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace ferry::protocol_test {
 namespace {
@@ -43,9 +44,11 @@ void launch(cpu_launch const& with, Kernel const& kernel) {
 
 // Credits: `done` may speak of several rounds at once, and a header of combine's rounds, which only
 // says that there is room, may be followed by the next one while a slower block still looks for it.
-bool may_be_ahead(exchange_shape const& shape, awaited const& what) {
+bool may_be_ahead(stepped_rank const& r, awaited const& what) {
+  exchange_shape const& shape = r.core.shape;
   auto const rounds = static_cast<std::uint64_t>(shape.max_rounds());
-  bool const of_combine = rounds > 1 && (what.epoch - 1) % shape.step_epochs() >= rounds;
+  std::uint64_t const in_step = (what.epoch - r.all.shape.epochs_before - 1) % shape.step_epochs();
+  bool const of_combine = rounds > 1 && in_step >= rounds;
   return what.kind == flag::done || (what.kind == flag::header && of_combine);
 }
 
@@ -109,6 +112,26 @@ stepped_rank::stepped_rank(run& r, int rank)
   made.assign(n, std::vector<float>(rows));
   output.resize(n);
   plans.resize(n);
+  start_after(r.shape.epochs_before);
+}
+
+void stepped_rank::start_after(std::uint64_t epoch) {
+  auto const set = [&](std::size_t offset, flag kind) {
+    std::uint64_t const word = epoch << epoch_shift(kind);
+    std::memcpy(own() + offset, &word, sizeof word);
+  };
+  for (microbatch::state* s : states) {
+    step_frame const& f = s->frame;
+    std::fill_n(f.memory.ticks, num_phases * core.options.blocks, epoch);
+    for (int from = 0; from < f.shape.ranks; ++from) {
+      set(f.line_head(slot_field::arrived, from), flag::header);
+      set(f.line_head(slot_field::back, from), flag::done);
+      for (int c = 0; c < f.shape.round_chunks(); ++c) {
+        set(f.chunk_flag(slot_field::arrived, from, c), flag::arrived);
+        set(f.chunk_flag(slot_field::back, from, c), flag::back);
+      }
+    }
+  }
 }
 
 void stepped_rank::on_all_blocks(std::function<void(int)> const& work) {
@@ -185,15 +208,15 @@ bool conduct::wait(agent const& a, awaited const& what, std::uint64_t const* wor
   bool const arrived = all.order.wait_until(
       [&] {
         value = *word;
-        return value >> shift >= what.epoch;
+        return has_reached(what.kind, value, what.epoch);
       },
       [&] {
         return fmt::format("rank {} waits for word {} of rank {}, chunk {}, epoch {}, and sees {}",
                            a.rank.index, static_cast<int>(what.kind), what.rank, what.chunk,
                            what.epoch, value >> shift);
       });
-  if (arrived && all.shape.check_ahead && !may_be_ahead(a.rank.core.shape, what) &&
-      value >> shift != what.epoch)
+  if (arrived && all.shape.check_ahead && !may_be_ahead(a.rank, what) &&
+      has_reached(what.kind, value, what.epoch + 1))
     all.report(outcome::ahead,
                fmt::format("rank {} at epoch {} sees epoch {} in word {} of rank {}", a.rank.index,
                            what.epoch, value >> shift, static_cast<int>(what.kind), what.rank));

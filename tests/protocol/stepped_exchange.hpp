@@ -32,9 +32,10 @@ struct run_shape {
   int round_tokens = 0;
   ferry::layout layout = layout::grouped;
   ferry::reduction reduction = reduction::per_rank;
-  bool release_some = true;  ///< some steps end without results
-  bool slow_self = true;     ///< a rank's stores to itself are late too
-  bool check_ahead = true;   ///< a word whose epoch is ahead of its reader ends the run (R5)
+  bool release_some = true;         ///< some steps end without results
+  bool slow_self = true;            ///< a rank's stores to itself are late too
+  std::uint64_t epochs_before = 0;  ///< as if so many epochs had passed
+  bool check_ahead = true;          ///< a word whose epoch is ahead of its reader ends the run (R5)
 };
 
 /// How a run ended.
@@ -64,6 +65,8 @@ struct step_plan {
 /// One rank: an exchange without a group behind it.
 struct stepped_rank {
   stepped_rank(run& r, int rank);
+  /// As if all counters and flags had come to this epoch.
+  void start_after(std::uint64_t epoch);
   std::byte* own() const { return memory.data(); }
   step_frame const& frame(int slot) const { return states[static_cast<std::size_t>(slot)]->frame; }
   /// Runs a kernel on all blocks, as an executor does.

@@ -59,6 +59,15 @@ TEST(weak_memory, several_blocks_per_rank) {
   expect_right({.blocks = 2, .steps = 6, .max_tokens = 4, .round_tokens = 2}, 80);
   expect_right({.blocks = 4, .steps = 6, .max_tokens = 4, .chunk_tokens = 2}, 80);
 }
+// A header word keeps 40 bits of the epoch, an arrived word 48: these runs go over both edges.
+TEST(weak_memory, epochs_whose_upper_bits_do_not_fit_a_word) {
+  for (int bits : {32, 40, 48}) {
+    std::uint64_t const edge = std::uint64_t{1} << bits;
+    expect_right({.steps = 10, .epochs_before = edge - 4}, 40);
+    expect_right({.steps = 8, .max_tokens = 4, .round_tokens = 2, .epochs_before = edge - 12}, 40);
+    expect_right({.steps = 6, .max_tokens = 4, .round_tokens = 2, .epochs_before = edge + 3}, 20);
+  }
+}
 
 }  // namespace
 }  // namespace ferry::protocol_test

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include <thread>
+#include <utility>
 
 namespace {
 
@@ -45,6 +46,22 @@ TEST(waiter, returns_at_once_when_the_epoch_is_there_or_past) {
   r.word = std::uint64_t{5} << 16 | 0xFFFF;
   EXPECT_TRUE(w.wait({flag::arrived, 1, 0, 5}, &r.word, seen));
   EXPECT_FALSE(w.failed());
+}
+
+// A header word keeps 40 bits of the epoch, an arrived word 48.
+TEST(waiter, goes_on_when_a_word_has_lost_the_upper_bits_of_its_epoch) {
+  for (auto [kind, bits] : {std::pair{flag::header, 40}, std::pair{flag::arrived, 48}})
+    for (std::uint64_t epoch = (std::uint64_t{1} << bits) - 2;
+         epoch < (std::uint64_t{1} << bits) + 3; ++epoch) {
+      rank r;
+      waiter w = r.with(5ms);
+      std::uint64_t seen = 0;
+      r.word = epoch << epoch_shift(kind) | 7;
+      EXPECT_TRUE(w.wait({kind, 1, 0, epoch}, &r.word, seen)) << epoch;
+      EXPECT_EQ(seen & 0xFFFF, 7u);
+      r.word = (epoch - 1) << epoch_shift(kind) | 7;
+      EXPECT_FALSE(w.wait({kind, 1, 0, epoch}, &r.word, seen)) << epoch;
+    }
 }
 
 TEST(waiter, takes_no_count_or_map_for_an_epoch) {
@@ -126,26 +143,34 @@ TEST(waiter, wakes_when_the_word_is_stored) {
 }
 
 // Whatever the order of "I sleep" and "I wrote", one of the two sees the other (R11). A lost
-// wake-up costs a sleep of 50 ms, so thousands of turns would take minutes.
+// wake-up costs a sleep of 50 ms; a busy machine may make a wait or two look like one.
 TEST(waiter, loses_no_wake_up_between_two_ranks) {
   rank a, b;
   waiter wait_a = a.with(30s), wait_b = b.with(30s);
   constexpr std::uint64_t turns = 3000;
-  auto const start = clock::now();
-  std::thread other([&] {
+  constexpr int a_handful = 6;
+  std::atomic<int> lost{0};
+  auto const takes_its_turn = [&](waiter& w, std::int32_t peer, std::uint64_t turn, rank& own) {
     std::uint64_t seen = 0;
-    for (std::uint64_t i = 1; i <= turns; ++i) {
-      if (!wait_b.wait(done_of(0, i), &b.word, seen)) return;
+    auto const start = clock::now();
+    bool const came = w.wait(done_of(peer, turn), &own.word, seen);
+    if (clock::now() - start >= 45ms) ++lost;
+    return came && lost <= a_handful;
+  };
+  std::thread other([&] {
+    for (std::uint64_t i = 1; i <= turns && takes_its_turn(wait_b, 0, i, b); ++i)
       store_and_wake(&a.word, i, &a.asleep[1]);
-    }
+    store_and_wake(&a.word, turns, &a.asleep[1]);  // whoever stops early lets the other go
   });
-  std::uint64_t seen = 0;
-  for (std::uint64_t i = 1; i <= turns; ++i) {
-    store_and_wake(&b.word, i, &b.asleep[0]);
-    ASSERT_TRUE(wait_a.wait(done_of(1, i), &a.word, seen));
+  std::uint64_t turn = 1;
+  for (; turn <= turns; ++turn) {
+    store_and_wake(&b.word, turn, &b.asleep[0]);
+    if (!takes_its_turn(wait_a, 1, turn, a)) break;
   }
+  store_and_wake(&b.word, turns, &b.asleep[0]);
   other.join();
-  EXPECT_LT(clock::now() - start, 25s);
+  EXPECT_LE(lost, a_handful) << "waits of 45 ms and more, up to turn " << turn;
+  EXPECT_FALSE(wait_a.failed() || wait_b.failed());
 }
 
 // A writer that cannot wake anybody is seen after 50 ms at most.
