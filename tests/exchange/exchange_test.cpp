@@ -227,6 +227,8 @@ TEST(exchange, refuses_expert_rows_and_outputs_that_do_not_fit) {
   receive(step.output(), rows_of(step.x.data(), 2, 5), {"2 added rows", "3 tokens"});
   receive(step.output(), rows_of(narrow.data(), 3, 5), {"added", "bf16"});
   receive(step.output(), rows_of(step.x.data(), 3, 4), {"added", "4 columns"});
+  receive(step.output(), rows_of(static_cast<float*>(nullptr), 3, 5),
+          {"added", "3 rows at no address"});
   ASSERT_TRUE(rank.slot().combine_receive(rank.q, step.output()));
   EXPECT_EQ(step.y[0], 2.0f);
 }
