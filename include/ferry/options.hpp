@@ -32,7 +32,9 @@ enum class reduction : std::uint8_t {
 /// The type of the choices' expert ids.
 enum class id_type : std::uint8_t { int32, int64 };
 
-/// Sizes and formats of an exchange. Equal on every rank; `make_exchange` compares and refuses.
+/// Sizes and formats of an exchange. What travels between ranks must be equal on all of them, and
+/// `make_exchange` compares it: the sizes, both wires, the reduction, rounds, chunks and slots.
+/// Types of the caller's tensors, layout, capacity and blocks are each rank's own business.
 struct exchange_options {
   int num_experts = 0;  ///< of the whole group; rank r owns [r*E/R, (r+1)*E/R)
   int topk = 0;         ///< choices per token, 1..32

@@ -8,6 +8,7 @@
 #include "base/fail.hpp"
 #include "group/agreement.hpp"
 #include "group/deadline.hpp"
+#include "group/link.hpp"
 #include "group/machine.hpp"
 #include "group/packed.hpp"
 #include "group/thread_windows.hpp"
@@ -134,6 +135,9 @@ result<void> group::agree(result<void> const& mine) const {
 }
 
 result<std::vector<bytes>> group::all_gather(std::span<std::byte const> mine) const {
+  if (mine.size() > max_frame_bytes)
+    return fail(error_code::invalid_argument, "rank {} brings {} bytes to all_gather; at most {}",
+                rank(), mine.size(), max_frame_bytes);
   return membership_->collective(
       [&] { return membership_->ranks->all_gather(mine, membership_->options.timeout); });
 }

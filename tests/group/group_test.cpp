@@ -163,6 +163,19 @@ TEST(group, keeps_the_first_cause_when_it_is_broken) {
   EXPECT_FALSE(group.all_gather({}));
 }
 
+TEST(group, refuses_more_than_64_mib_by_any_bootstrap) {
+  auto joined = ferry::join(factory(script{}));
+  ASSERT_TRUE(joined);
+  std::vector<std::byte> const most(std::size_t{64} << 20);
+  EXPECT_TRUE(joined->all_gather(most));
+  std::vector<std::byte> const more(most.size() + 1);
+  auto refused = joined->all_gather(more);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, error_code::invalid_argument);
+  EXPECT_NE(refused.error().message.find("67108865"), std::string::npos);
+  EXPECT_TRUE(joined->usable()) << "what was refused breaks nothing";
+}
+
 TEST(group, says_here_of_itself_and_gone_of_ranks_that_do_not_exist) {
   auto const group = ferry::join(factory({})).value();
   EXPECT_EQ(group.look(0), presence::here);
