@@ -115,11 +115,8 @@ waiter::settings exchange_core::waits(int slot) const {
   s.timeout = options.timeout.count() ? options.timeout : ranks.timeout();
   s.slot = slot;
   // Where there are fewer cores than threads, a thread that spins keeps the one it waits for from
-  // running.
-  if (ranks.ranks_on_this_machine() * options.blocks > usable_cores()) {
-    s.spin_turns = 0;
-    s.yield_turns = 0;
-  }
+  // running. Yielding lets that one run.
+  if (ranks.ranks_on_this_machine() * options.blocks > usable_cores()) s.spin_turns = 0;
   return s;
 }
 
