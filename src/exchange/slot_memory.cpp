@@ -74,7 +74,9 @@ field_layout<field> lay_out(step_frame const& frame, int blocks, std::size_t scr
 result<void> microbatch::state::allocate() {
   frame.shape = core.shape;
   frame.slot = lay_out_slot(core.shape);
-  frame.slot_offset = core.window.offset(window_field::slots, static_cast<std::size_t>(slot));
+  frame.flags = lay_out_flags(core.shape);
+  frame.flags_offset = core.window.offset(window_field::flags, static_cast<std::size_t>(slot));
+  frame.slot_offset = core.window.offset(window_field::rows, static_cast<std::size_t>(slot));
   frame.layout = core.layout;
   scratch_stride = round_up(send_rows::scratch_bytes(core.shape), std::size_t{64});
   auto const l = lay_out(frame, core.options.blocks, scratch_stride);

@@ -62,7 +62,7 @@ struct send_rows {
     bool ok = true;
     for (int d = t.lane(); d < frame.shape.ranks && ok; d += Team::lanes) {
       std::uint64_t seen;
-      ok = t.wait({flag::done, d, -1, epoch}, own_word(net, frame.line_head(slot_field::back, d)),
+      ok = t.wait({flag::done, d, -1, epoch}, own_word(net, frame.line_head(flag_field::back, d)),
                   seen);
     }
     return t.block_all(ok && !t.failed());
@@ -95,9 +95,10 @@ struct send_rows {
   template <team Team, delivery<Team> Net>
   FERRY_FN void publish_header(Team const& t, Net const& net, std::uint64_t epoch, int left) const {
     if (t.index() != 0) return;
+    net.release(t);
     for (int i = t.lane(); i < frame.shape.ranks; i += Team::lanes)
       net.publish(t, rotated(i), flag::header,
-                  frame.line_head(slot_field::arrived, frame.shape.rank),
+                  frame.line_head(flag_field::arrived, frame.shape.rank),
                   epoch << epoch_shift(flag::header) | static_cast<std::uint64_t>(left));
   }
 
@@ -136,13 +137,15 @@ struct send_rows {
         send_token(t, net, i, maps, 1u << (i - range.begin), sent);
       t.drain();
       t.block_sync();
-      if (t.index() == 0)
+      if (t.index() == 0) {
+        net.release(t);
         for (int i = t.lane(); i < frame.shape.ranks; i += Team::lanes) {
           int const d = rotated(i);
           net.publish(t, d, flag::arrived,
-                      frame.chunk_flag(slot_field::arrived, frame.shape.rank, c),
+                      frame.chunk_flag(flag_field::arrived, frame.shape.rank, c),
                       epoch << epoch_shift(flag::arrived) | maps[d]);
         }
+      }
       t.block_sync();
     }
     if (t.leader()) {
