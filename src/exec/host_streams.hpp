@@ -46,7 +46,7 @@ class host_event {
 class host_graph {
  public:
   struct step {
-    host_job job;             ///< empty where the step is one of the next two
+    host_job job = {};         ///< empty where the step is one of the next two
     std::ptrdiff_t says = -1;  ///< a signal that is given here
     std::ptrdiff_t waits = -1;
   };

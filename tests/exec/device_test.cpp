@@ -86,7 +86,9 @@ TEST(device, gives_freed_memory_out_again_as_zeros) {
   std::byte* first = nullptr;
   for (int i = 0; i < 3; ++i) {
     device_memory const m = d.allocate(memory_kind::local, 1 << 20).value();
-    if (first) EXPECT_EQ(m.data(), first);
+    if (first) {
+      EXPECT_EQ(m.data(), first);
+    }
     first = m.data();
     queue q = queue::on(d).value();
     unsigned char last = 9;
