@@ -102,6 +102,7 @@ result<device> device::open_numbered(device_kind kind, int ordinal) {
   made->architecture = facts.architecture;
   made->lanes = facts.lanes;
   made->fp8_is_fnuz = facts.fp8_is_fnuz != 0;
+  made->ticks_per_second = facts.ticks_per_second;
   return device(std::move(made));
 }
 

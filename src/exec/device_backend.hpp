@@ -28,6 +28,7 @@ struct device_facts {
   char architecture[32] = {};  ///< what code is compiled for
   std::int32_t lanes = 0;
   std::int32_t fp8_is_fnuz = 0;
+  std::int64_t ticks_per_second = 0;  ///< of the clock that waits of kernels read
 };
 
 /// A name of device memory that another process of this machine can open.
@@ -46,6 +47,8 @@ struct device_backend {
   backend_status (*count)(int* devices);
   /// Fails where the device is of an architecture that the library holds no code for.
   backend_status (*describe)(int ordinal, device_facts* facts);
+  /// Makes it the calling thread's current device, which launches of kernels go to.
+  backend_status (*make_current)(int ordinal);
 
   backend_status (*allocate)(int ordinal, memory_kind kind, std::size_t bytes, void** at);
   backend_status (*release)(int ordinal, memory_kind kind, void* at);
@@ -98,6 +101,7 @@ struct device::state {
   std::string architecture;
   int lanes = 1;
   bool fp8_is_fnuz = false;
+  std::int64_t ticks_per_second = 0;
 };
 
 }  // namespace ferry

@@ -94,7 +94,7 @@ struct receive_rows {
     step_memory const& memory = frame.memory;
     std::int64_t start = 0;
     std::int64_t end = 0;
-    std::uint64_t received = 0;
+    std::uint64_t received = 0, too_many = 0;
     int const experts = frame.shape.local_experts(frame.shape.rank);
     for (int e = 0; e < experts; ++e) {
       std::int64_t const rows = rows_of_expert(net, e, frame.shape.ranks);
@@ -106,10 +106,12 @@ struct receive_rows {
       memory.wanted[e] = static_cast<std::int32_t>(rows < INT32_MAX ? rows : INT32_MAX);
       if (fit > 0) end = start + fit;
       received += static_cast<std::uint64_t>(rows);
+      too_many += static_cast<std::uint64_t>(rows - fit);
       start = start_after(start, rows);
     }
     *memory.end = static_cast<std::int32_t>(end);
     count(t, frame, tally::rows_received, received);
+    count(t, frame, tally::rows_without_room, too_many);
   }
 
   template <team Team>

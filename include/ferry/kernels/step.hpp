@@ -25,6 +25,8 @@ enum class tally : std::uint8_t {
   returned_self_bytes,
   ids_out_of_range,
   rows_received,
+  rows_without_room,  ///< received, but past the capacity
+  tokens_misstated,   ///< steps whose token count in device memory was out of range, and was cut
   count_
 };
 

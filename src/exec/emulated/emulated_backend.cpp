@@ -50,6 +50,10 @@ backend_status describe(int ordinal, device_facts* facts) {
   std::snprintf(facts->model, sizeof facts->model, "teams of %d lanes, played by threads", ordinal);
   std::snprintf(facts->architecture, sizeof facts->architecture, "host");
   facts->lanes = ordinal;
+  facts->ticks_per_second = 1'000'000'000;
+  return {};
+}
+backend_status make_current(int) {
   return {};
 }
 
@@ -157,6 +161,7 @@ constexpr device_backend table{
     .name = "emulated",
     .count = count,
     .describe = describe,
+    .make_current = make_current,
     .allocate = allocate,
     .release = release,
     .export_memory = export_memory,

@@ -19,8 +19,13 @@ struct nothing {};
 template <int Lanes>
 struct played {
   status_record status{};
-  std::uint64_t told = 0;
-  emulated_waits waits{&status, &told, std::chrono::milliseconds(50), 7};
+  std::uint32_t failed = 0, told = 0;
+  emulated_waits waits{&status,
+                       &failed,
+                       &told,
+                       std::chrono::milliseconds(50),
+                       std::chrono::milliseconds(10),
+                       7};
   std::vector<std::byte> scratch = std::vector<std::byte>(16 * 64);
 
   template <class Body>
@@ -150,12 +155,33 @@ TYPED_TEST(emulated_team_of, records_a_word_that_did_not_come_and_gives_up_every
    }).value();
   EXPECT_EQ(arrived, 0);
   EXPECT_EQ(p.told, 1u);
+  EXPECT_EQ(p.failed, 1u);
   EXPECT_EQ(p.status.failed, status_record::complete);
   EXPECT_EQ(p.status.record.code, error_code::timeout);
   EXPECT_EQ(p.status.record.rank, 4);
   EXPECT_EQ(p.status.record.slot, 7);
   EXPECT_EQ(p.status.record.seen, 2u);
   EXPECT_EQ(p.status.record.wait.epoch, 3u);
+  EXPECT_EQ(p.status.waiting, 0u);
+}
+
+TYPED_TEST(emulated_team_of, says_whom_it_waits_for_and_leaves_when_the_host_says_so) {
+  played<TypeParam::value> p;
+  p.waits.timeout = std::chrono::seconds(60);
+  std::uint64_t word = 0;
+  std::uint64_t waited_for = 0;
+  std::thread host([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    waited_for = std::atomic_ref(p.status.waiting).load();
+    std::atomic_ref(p.failed).store(1);
+  });
+  p.run({1, 1}, [&](auto const& t) {
+     std::uint64_t seen = 0;
+     EXPECT_FALSE(t.wait({flag::done, 2, -1, 1}, &word, seen));
+   }).value();
+  host.join();
+  EXPECT_EQ(waited_for, 3u);
+  EXPECT_EQ(p.told, 0u) << "nothing was recorded";
 }
 
 }  // namespace

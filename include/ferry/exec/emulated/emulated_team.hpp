@@ -35,21 +35,25 @@ struct lane_grid {
 /// waits until its deadline and says what it waited for (R9); the host finds out why.
 struct emulated_waits {
   status_record* status = nullptr;  ///< this rank's, in its window
-  std::uint64_t* told = nullptr;    ///< memory that the host reads: 1 once `status` has failed
+  std::uint32_t* failed = nullptr;  ///< not 0 once a wait of this rank, or the host, has given up
+  std::uint32_t* told = nullptr;    ///< memory that the host reads: 1 once `status` has a record
   std::chrono::nanoseconds timeout{0};
-  std::int32_t slot = 0;  ///< for the failure record
+  std::chrono::nanoseconds patience{0};  ///< after which peers may know whom this rank waits for
+  std::int32_t slot = 0;                 ///< for the failure record
 
-  bool failed() const {
-    return std::atomic_ref(status->failed).load(std::memory_order_acquire) != 0;
+  bool has_failed() const {
+    return std::atomic_ref(*failed).load(std::memory_order_acquire) != 0;
   }
   /// Records a failure; the first one stays.
   void fail(failure const& f) const {
     std::atomic_ref state(status->failed);
     std::uint64_t none = 0;
-    if (!state.compare_exchange_strong(none, status_record::being_written)) return;
-    status->record = f;
-    state.store(status_record::complete, std::memory_order_release);
-    if (told) std::atomic_ref(*told).store(1, std::memory_order_release);
+    if (state.compare_exchange_strong(none, status_record::being_written)) {
+      status->record = f;
+      state.store(status_record::complete, std::memory_order_release);
+      std::atomic_ref(*told).store(1, std::memory_order_release);
+    }
+    std::atomic_ref(*failed).store(1, std::memory_order_release);
   }
 };
 
@@ -168,19 +172,24 @@ class emulated_team {
       return has_reached(what.kind, value, what.epoch);
     };
     if (reached()) return true;
-    auto const end = clock::now() + places_.waits->timeout;
-    while (!reached()) {
-      if (places_.waits->failed()) return false;
-      if (clock::now() >= end) {
-        places_.waits->fail({error_code::timeout, what.rank, what, places_.waits->slot,
-                             value >> epoch_shift(what.kind)});
-        return false;
-      }
+    emulated_waits const& waits = *places_.waits;
+    std::atomic_ref waiting(waits.status->waiting);
+    std::uint64_t said = 0;
+    auto const start = clock::now();
+    bool arrived = false;
+    while (!(arrived = reached()) && !waits.has_failed()) {
+      auto const waited = clock::now() - start;
+      if (waited >= waits.timeout)
+        waits.fail({error_code::timeout, what.rank, what, waits.slot,
+                    value >> epoch_shift(what.kind)});
+      else if (waited >= waits.patience)
+        waiting.store(said = 1 + static_cast<std::uint64_t>(what.rank), std::memory_order_relaxed);
       places_.all->give_way_outside();
     }
-    return true;
+    if (said) waiting.compare_exchange_strong(said, 0, std::memory_order_relaxed);
+    return arrived;
   }
-  bool failed() const { return places_.waits->failed(); }
+  bool failed() const { return places_.waits->has_failed(); }
   std::byte* row_scratch() const { return places_.scratch; }
 
  private:
