@@ -25,7 +25,8 @@ error broken_by(exchange_core const& core, error why) {
 }  // namespace
 
 microbatch::state::~state() {
-  // What is still on the queue uses this slot's memory. Kernels end by themselves at their deadline.
+  // What is still on the queue uses this slot's memory. Kernels end by themselves at their
+  // deadline.
   if (last_queue) static_cast<void>(last_queue->wait(2 * core.timeout()));
 }
 
@@ -47,7 +48,8 @@ result<void> microbatch::state::wait_on_device(queue& q) {
       // Its words will not come: kernels need not wait for their deadline to learn that.
       FERRY_CHECK(rank.give_up());
       static_cast<void>(q.wait(core.timeout()));
-      return broken_by(core, fail(error_code::unreachable, "rank {} is gone: its process ended (slot "
+      return broken_by(core, fail(error_code::unreachable,
+                                  "rank {} is gone: its process ended (slot "
                                   "{} of rank {} waited for it)",
                                   gone, slot, core.shape.rank));
     }
@@ -69,10 +71,11 @@ result<void> microbatch::state::report_cuts() {
   std::uint64_t const new_misstated = misstated - std::exchange(told_misstated, misstated);
   std::uint64_t const new_no_room = no_room - std::exchange(told_without_room, no_room);
   if (new_misstated)
-    return fail(error_code::invalid_argument,
-                "num_tokens in device memory was out of range in {} step(s) of slot {}; it may be 0 "
-                "to the rows of tokens and options.max_tokens {}, and was cut to that",
-                new_misstated, slot, core.options.max_tokens);
+    return fail(
+        error_code::invalid_argument,
+        "num_tokens in device memory was out of range in {} step(s) of slot {}; it may be 0 "
+        "to the rows of tokens and options.max_tokens {}, and was cut to that",
+        new_misstated, slot, core.options.max_tokens);
   if (!new_no_room) return {};
   // The open step's numbers, or the last one's.
   auto const experts = static_cast<std::size_t>(frame.shape.local_experts(frame.shape.rank));
@@ -81,8 +84,8 @@ result<void> microbatch::state::report_cuts() {
   FERRY_CHECK(rank.read(wanted.data(), m.wanted, experts * sizeof wanted[0]));
   FERRY_CHECK(check_capacity(frame, counts.data(), wanted.data()));
   return fail(error_code::capacity,
-              "{} rows found no room (options.capacity {}) in earlier steps of slot {}", new_no_room,
-              core.options.capacity, slot);
+              "{} rows found no room (options.capacity {}) in earlier steps of slot {}",
+              new_no_room, core.options.capacity, slot);
 }
 
 }  // namespace ferry

@@ -53,8 +53,8 @@ class device_rank {
   gpu_kernels const* kernels_ = nullptr;
   device_windows windows_;
   std::size_t status_offset_ = 0;
-  device_memory failed_;  ///< one word, see gpu_waits
-  device_memory told_;    ///< one word of the host
+  device_memory failed_;   ///< one word, see gpu_waits
+  device_memory told_;     ///< one word of the host
   device_memory staging_;  ///< of the host: copies that are waited for go through it
   mutable std::mutex guard_;
   mutable queue reader_;

@@ -54,8 +54,8 @@ struct process_name {
   bool operator==(process_name const&) const = default;
 };
 process_name this_process() {
-  static process_name const name{
-      getpid(), std::chrono::system_clock::now().time_since_epoch().count()};
+  static process_name const name{getpid(),
+                                 std::chrono::system_clock::now().time_since_epoch().count()};
   return name;
 }
 
@@ -87,8 +87,8 @@ result<part_card> card_of(device const& where, shared_memory_piece const& piece,
                           bool between_processes) {
   part_card made{on.number(), {}};
   if (!between_processes) return made;
-  FERRY_CHECK(to_result(where.about().backend->export_memory(where.ordinal(), piece->data(),
-                                                             &made.handle)));
+  FERRY_CHECK(to_result(
+      where.about().backend->export_memory(where.ordinal(), piece->data(), &made.handle)));
   return made;
 }
 
@@ -102,11 +102,11 @@ result<std::vector<card>> all_cards(group const& ranks, device const& where, car
                   where.name(), ranks.rank());
     std::memcpy(&cards[r], gathered[r].data(), sizeof(card));
     if (cards[r].kind != static_cast<std::int32_t>(where.kind()))
-      return fail(error_code::unsupported,
-                  "rank {} runs on {}, rank {} on {}: windows cannot be mapped from one to the other, "
-                  "and no network transport is built",
-                  r, to_string(static_cast<device_kind>(cards[r].kind)), ranks.rank(),
-                  where.name());
+      return fail(
+          error_code::unsupported,
+          "rank {} runs on {}, rank {} on {}: windows cannot be mapped from one to the other, "
+          "and no network transport is built",
+          r, to_string(static_cast<device_kind>(cards[r].kind)), ranks.rank(), where.name());
   }
   return cards;
 }
@@ -198,10 +198,9 @@ result<device_windows> share_device_windows(group const& ranks, device const& wh
   FERRY_CHECK(ranks.agree(!flags  ? result<void>{flags.error()}
                           : !rows ? result<void>{rows.error()}
                                   : result<void>{}));
-  FERRY_TRY(std::vector<card> const cards,
-            all_cards(ranks, where,
-                      {here, static_cast<std::int32_t>(where.kind()), where.ordinal(), *flags,
-                       *rows}));
+  FERRY_TRY(std::vector<card> const cards, all_cards(ranks, where,
+                                                     {here, static_cast<std::int32_t>(where.kind()),
+                                                      where.ordinal(), *flags, *rows}));
   result<device_windows> made = map_all(ranks, where, cards, flag_bytes);
   FERRY_CHECK(ranks.agree(made ? result<void>{} : result<void>{made.error()}));
   return made;

@@ -97,12 +97,12 @@ struct microbatch::state {
   stage at = stage::idle;
   std::atomic<std::uint64_t> steps = 0;  ///< counted while other threads may look
   received last;
-  send_rows sending;      ///< of this step: later rounds send from it
-  return_rows returning;  ///< likewise
-  std::optional<queue> last_queue;       ///< on a device: of the last call
-  std::int64_t most_tokens = 0;          ///< on a device: that the open step can have
-  std::uint64_t told_without_room = 0;   ///< on a device: what wait() has reported before
-  std::uint64_t told_misstated = 0;      ///< likewise
+  send_rows sending;                    ///< of this step: later rounds send from it
+  return_rows returning;                ///< likewise
+  std::optional<queue> last_queue;      ///< on a device: of the last call
+  std::int64_t most_tokens = 0;         ///< on a device: that the open step can have
+  std::uint64_t told_without_room = 0;  ///< on a device: what wait() has reported before
+  std::uint64_t told_misstated = 0;     ///< likewise
 
   result<void> expect(stage wanted, char const* call) const;
   result<void> check_queue(queue const& q) const;

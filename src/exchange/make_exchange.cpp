@@ -78,12 +78,12 @@ int usable_cores() {
 result<void> check_blocks(exchange_core const& core) {
   device_rank const& rank = *core.on_device;
   gpu_kernels const& kernels = rank.kernels();
-  int const waiting = core.options.blocks * core.options.num_microbatches * rank.ranks_on_this_device();
+  int const waiting =
+      core.options.blocks * core.options.num_microbatches * rank.ranks_on_this_device();
   for (gpu_kernel const k :
        {gpu_kernel::send, gpu_kernel::receive, gpu_kernel::give_back, gpu_kernel::gather}) {
     int resident = 0;
-    if (int const status =
-            kernels.resident_blocks(k, core.shape, core.block_teams, &resident))
+    if (int const status = kernels.resident_blocks(k, core.shape, core.block_teams, &resident))
       return fail(error_code::device, "{} does not say how many blocks it holds: {}",
                   core.where.name(), kernels.describe(status));
     if (2 * waiting > resident)
@@ -163,8 +163,8 @@ result<void> choose_kernels(exchange_core& core) {
 result<void> check_local(exchange_core& core) {
   int const size = core.ranks.size();
   FERRY_CHECK(validate(core.options, size));
-  core.shape = shape_of(core.options, core.ranks.rank(), size,
-                        core.where.kind() != device_kind::cpu);
+  core.shape =
+      shape_of(core.options, core.ranks.rank(), size, core.where.kind() != device_kind::cpu);
   FERRY_TRY(core.layout, positions_of(core.options, core.shape));
   FERRY_CHECK(choose_kernels(core));
   FERRY_TRY(core.window, window_of(core.options, core.shape));

@@ -125,7 +125,8 @@ result<received> microbatch::dispatch_receive(queue& q) {
       if (s.core.shape.max_rounds() > 1) launch(credit_round{s.frame, r});
     }
   }));
-  if (!s.core.on_device) FERRY_CHECK(check_capacity(s.frame, s.frame.memory.counts, s.frame.memory.wanted));
+  if (!s.core.on_device)
+    FERRY_CHECK(check_capacity(s.frame, s.frame.memory.counts, s.frame.memory.wanted));
   return s.last;
 }
 

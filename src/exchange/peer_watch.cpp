@@ -162,8 +162,8 @@ error explain(exchange_core const& core, failure const& f) {
     return fail(f.code, "rank {}'s network failed ({})", f.rank, place);
   if (f.rank == core.shape.rank)
     return fail(f.code, "the other ranks gave up waiting for this rank, {} ({})", f.rank, place);
-  return fail(f.code, "rank {} did not come within {} ms ({})", f.rank,
-              core.timeout().count(), place);
+  return fail(f.code, "rank {} did not come within {} ms ({})", f.rank, core.timeout().count(),
+              place);
 }
 
 }  // namespace ferry

@@ -19,8 +19,8 @@ std::size_t scale_bytes_of(wire w, int hidden) {
   return w == wire::fp8_ue8m0 ? blocks : 4 * blocks;
 }
 
-// Tokens that share a flag. A CPU waits with a system call where other devices poll, so it likes few
-// flags; there, a short step needs many chunks to keep many blocks at work.
+// Tokens that share a flag. A CPU waits with a system call where other devices poll, so it likes
+// few flags; there, a short step needs many chunks to keep many blocks at work.
 int default_chunk_tokens(int max_tokens, bool on_device) {
   if (!on_device || max_tokens > 1024) return 16;
   return max_tokens > 256 ? 8 : 4;
@@ -28,8 +28,7 @@ int default_chunk_tokens(int max_tokens, bool on_device) {
 
 }  // namespace
 
-exchange_shape shape_of(exchange_options const& options, int rank, int num_ranks,
-                        bool on_device) {
+exchange_shape shape_of(exchange_options const& options, int rank, int num_ranks, bool on_device) {
   exchange_shape s;
   s.rank = rank;
   s.ranks = num_ranks;

@@ -29,7 +29,8 @@ std::vector<std::string> places_of(std::string const& file) {
     std::filesystem::path self = std::filesystem::path(about.dli_fname).has_parent_path()
                                      ? std::filesystem::path(about.dli_fname)
                                      : std::filesystem::read_symlink("/proc/self/exe", ignored);
-    std::filesystem::path const folder = std::filesystem::weakly_canonical(self, ignored).parent_path();
+    std::filesystem::path const folder =
+        std::filesystem::weakly_canonical(self, ignored).parent_path();
     if (!folder.empty()) {
       places.push_back((folder / file).string());
       places.push_back((folder.parent_path() / "lib" / file).string());
@@ -51,7 +52,8 @@ result<device_backend const*> table_of(void* library, std::string const& file) {
   device_backend const* const table = entry();
   if (table->version != device_backend::current_version ||
       table->table_bytes != sizeof(device_backend))
-    return fail(error_code::unsupported, "{} has version {} ({} bytes) of the backend's table; this "
+    return fail(error_code::unsupported,
+                "{} has version {} ({} bytes) of the backend's table; this "
                 "ferry has version {} ({} bytes)",
                 file, table->version, table->table_bytes, device_backend::current_version,
                 sizeof(device_backend));

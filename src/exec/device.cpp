@@ -40,10 +40,11 @@ result<std::pair<device_kind, int>> parse(std::string_view name) {
     if (whole && k.kind != device_kind::cpu) return std::pair{k.kind, number};
     break;
   }
-  return fail(error_code::invalid_argument,
-              "no device is called '{}'; cpu, hip, hip:i, cuda, cuda:i, emulated:32 and emulated:64 "
-              "are",
-              name);
+  return fail(
+      error_code::invalid_argument,
+      "no device is called '{}'; cpu, hip, hip:i, cuda, cuda:i, emulated:32 and emulated:64 "
+      "are",
+      name);
 }
 
 result<device_backend const*> backend_of(device_kind kind) {

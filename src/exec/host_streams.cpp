@@ -34,10 +34,11 @@ class host_capture {
       s->capture_ = nullptr;
     }
     if (std::size_t const loose = first_loose_branch())
-      return fail(error_code::invalid_state,
-                  "queue {} of the capture was not joined again: record an event at its end and let "
-                  "the first queue wait for it",
-                  loose);
+      return fail(
+          error_code::invalid_state,
+          "queue {} of the capture was not joined again: record an event at its end and let "
+          "the first queue wait for it",
+          loose);
     return std::make_shared<host_graph>(std::move(branches_), signals_);
   }
 
@@ -207,8 +208,9 @@ result<void> host_stream::wait_for(host_event& e) {
   std::shared_ptr<host_capture> const theirs = e.captured_in_.lock();
   if (theirs || capture_) {
     if (!theirs)
-      return fail(error_code::invalid_state,
-                  "a captured queue cannot wait for an event that was recorded outside the capture");
+      return fail(
+          error_code::invalid_state,
+          "a captured queue cannot wait for an event that was recorded outside the capture");
     if (capture_ && capture_ != theirs)
       return fail(error_code::invalid_state,
                   "a queue cannot wait for an event of another queue's capture");

@@ -71,7 +71,8 @@ TEST(device_exchange, brings_every_row_to_its_experts_and_home_on_eight_ranks) {
   for (int i = 0; i < worlds && !HasFatalFailure(); ++i) {
     std::uint64_t const seed = 300 + static_cast<std::uint64_t>(i);
     int const lanes = i % 2 ? 64 : 32;
-    run_world(small_world(seed, 8), [&](int) { return emulated(lanes); }, 4, seed);
+    run_world(
+        small_world(seed, 8), [&](int) { return emulated(lanes); }, 4, seed);
   }
 }
 
@@ -79,7 +80,8 @@ TEST(device_exchange, does_so_between_any_number_of_ranks_of_different_widths) {
   int const worlds = effort(12);
   for (int i = 0; i < worlds && !HasFatalFailure(); ++i) {
     std::uint64_t const seed = 700 + static_cast<std::uint64_t>(i);
-    run_world(small_world(seed, 0), [](int rank) { return emulated(rank % 2 ? 32 : 64); }, 4, seed);
+    run_world(
+        small_world(seed, 0), [](int rank) { return emulated(rank % 2 ? 32 : 64); }, 4, seed);
   }
 }
 

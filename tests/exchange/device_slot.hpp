@@ -19,8 +19,7 @@ class device_copies {
   template <class T>
   T* there(T const* from, std::size_t items) {
     if (items == 0 || !from) return nullptr;
-    kept_.push_back(
-        queue_.where().allocate(memory_kind::local, items * sizeof(T)).value());
+    kept_.push_back(queue_.where().allocate(memory_kind::local, items * sizeof(T)).value());
     queue_.copy(kept_.back().data(), from, items * sizeof(T)).value();
     queue_.wait(std::chrono::seconds(60)).value();
     return reinterpret_cast<T*>(kept_.back().data());
@@ -162,8 +161,7 @@ class device_slot {
     // On a device there is a row for each position.
     typed_rows all(got.view().capacity, w_.options.hidden, w_.options.expert_rows, rank_ % 2);
     if (made.view().rows > 0)
-      std::copy_n(made.view().data, made.view().rows * made.view().stride_bytes(),
-                  all.view().data);
+      std::copy_n(made.view().data, made.view().rows * made.view().stride_bytes(), all.view().data);
     made_there_ = copies_->there(all);
     return true;
   }
@@ -176,16 +174,16 @@ class device_slot {
     typed_rows output(std::min<std::int64_t>(rows, o.max_tokens), o.hidden, o.output, gap);
     typed_rows added;
     bool const aliased = s.adds && one_in(random_, 2);
-    if (s.adds && !aliased)
-      added = typed_rows(output.view().rows, o.hidden, o.output, 3);
+    if (s.adds && !aliased) added = typed_rows(output.view().rows, o.hidden, o.output, 3);
     typed_rows& addend = aliased ? output : added;
     if (s.adds)
       for (int t = 0; t < s.tokens; ++t)
         for (int c = 0; c < o.hidden; ++c)
           addend.set(t, c, s.added[static_cast<std::size_t>(t * o.hidden + c)]);
     tensor const there = copies_->there(output);
-    const_tensor const added_there =
-        !s.adds ? const_tensor{} : aliased ? const_tensor(there) : const_tensor(copies_->there(added));
+    const_tensor const added_there = !s.adds   ? const_tensor{}
+                                     : aliased ? const_tensor(there)
+                                               : const_tensor(copies_->there(added));
     if (!accepted("combine_receive", at_.combine_receive(q, there, added_there))) return false;
     if (!accepted("wait", at_.wait(q))) return false;
     copies_->back(output.view().data, there.data,

@@ -51,8 +51,9 @@ TEST(device, says_why_there_is_no_device_of_a_vendor) {
     result<device> const d = device::open(name);
     if (d) continue;
     EXPECT_EQ(d.error().code, error_code::unsupported) << d.error().message;
-    EXPECT_THAT(d.error().message, testing::AnyOf(HasSubstr("no library"), HasSubstr("driver"),
-                                                  HasSubstr("no device"), HasSubstr("architecture")));
+    EXPECT_THAT(d.error().message,
+                testing::AnyOf(HasSubstr("no library"), HasSubstr("driver"), HasSubstr("no device"),
+                               HasSubstr("architecture")));
   }
 }
 

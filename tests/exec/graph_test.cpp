@@ -103,8 +103,9 @@ TEST(graph, refuses_in_a_capture_what_a_replay_could_not_do) {
 
 TEST(graph, passes_on_what_went_wrong_in_the_captured_work) {
   two_numbers n;
-  result<graph> const failed =
-      capture(n.q, [] { return result<void>{error{error_code::capacity, "too much"}}; });
+  result<graph> const failed = capture(n.q, [] {
+    return result<void>{error{error_code::capacity, "too much"}};
+  });
   EXPECT_EQ(failed.error().message, "too much");
   result<graph> const threw =
       capture(n.q, []() -> result<void> { throw std::runtime_error("no"); });

@@ -69,8 +69,9 @@ backend_status release(int, memory_kind, void* at) {
 }
 
 backend_status no_other_process() {
-  return to_status(fail(error_code::unsupported,
-                        "memory of an emulated device stays in its process: ranks must be threads"));
+  return to_status(
+      fail(error_code::unsupported,
+           "memory of an emulated device stays in its process: ranks must be threads"));
 }
 backend_status export_memory(int, void*, memory_handle*) {
   return no_other_process();

@@ -9,7 +9,8 @@
 
 namespace ferry {
 
-/// Ordinals are the widths 32 and 64 of its teams. It names no kernels: the layer `kernels` has them.
+/// Ordinals are the widths 32 and 64 of its teams. It names no kernels: the layer `kernels` has
+/// them.
 device_backend const& emulated_backend();
 
 /// The stream behind a handle that `make_stream` gave out.

@@ -37,8 +37,7 @@ class stack_memory {
     if (at_) munmap(at_, count_ * stack_bytes);
     at_ = static_cast<std::byte*>(more);
     count_ = count;
-    for (std::size_t i = 0; i < count; ++i)
-      mprotect(at_ + i * stack_bytes, guard_bytes, PROT_NONE);
+    for (std::size_t i = 0; i < count; ++i) mprotect(at_ + i * stack_bytes, guard_bytes, PROT_NONE);
     return {};
   }
   std::byte* stack(int index) const {

@@ -20,12 +20,8 @@ template <int Lanes>
 struct played {
   status_record status{};
   std::uint32_t failed = 0, told = 0;
-  emulated_waits waits{&status,
-                       &failed,
-                       &told,
-                       std::chrono::milliseconds(50),
-                       std::chrono::milliseconds(10),
-                       7};
+  emulated_waits waits{
+      &status, &failed, &told, std::chrono::milliseconds(50), std::chrono::milliseconds(10), 7};
   std::vector<std::byte> scratch = std::vector<std::byte>(16 * 64);
 
   template <class Body>
@@ -38,8 +34,7 @@ struct played {
 
 template <class Width>
 class emulated_team_of : public testing::Test {};
-using widths =
-    testing::Types<std::integral_constant<int, 32>, std::integral_constant<int, 64>>;
+using widths = testing::Types<std::integral_constant<int, 32>, std::integral_constant<int, 64>>;
 TYPED_TEST_SUITE(emulated_team_of, widths);
 
 TYPED_TEST(emulated_team_of, has_the_lanes_teams_and_blocks_of_its_grid) {

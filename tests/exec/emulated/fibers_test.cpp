@@ -42,15 +42,16 @@ TEST(fibers, run_in_another_order_for_another_seed) {
 TEST(fibers, keep_their_own_variables_while_others_run) {
   fibers all(3);
   std::vector<int> sums(16);
-  all.run(16, [&](int i) {
-       int sum = 0;
-       for (int turn = 0; turn < 10; ++turn) {
-         sum += i;
-         all.happened();
-         all.give_way("turn", "all");
-       }
-       sums[static_cast<std::size_t>(i)] = sum;
-     })
+  all.run(16,
+          [&](int i) {
+            int sum = 0;
+            for (int turn = 0; turn < 10; ++turn) {
+              sum += i;
+              all.happened();
+              all.give_way("turn", "all");
+            }
+            sums[static_cast<std::size_t>(i)] = sum;
+          })
       .value();
   for (int i = 0; i < 16; ++i) EXPECT_EQ(sums[static_cast<std::size_t>(i)], 10 * i);
 }

@@ -41,9 +41,7 @@ struct emulated_waits {
   std::chrono::nanoseconds patience{0};  ///< after which peers may know whom this rank waits for
   std::int32_t slot = 0;                 ///< for the failure record
 
-  bool has_failed() const {
-    return std::atomic_ref(*failed).load(std::memory_order_acquire) != 0;
-  }
+  bool has_failed() const { return std::atomic_ref(*failed).load(std::memory_order_acquire) != 0; }
   /// Records a failure; the first one stays.
   void fail(failure const& f) const {
     std::atomic_ref state(status->failed);
@@ -180,8 +178,8 @@ class emulated_team {
     while (!(arrived = reached()) && !waits.has_failed()) {
       auto const waited = clock::now() - start;
       if (waited >= waits.timeout)
-        waits.fail({error_code::timeout, what.rank, what, waits.slot,
-                    value >> epoch_shift(what.kind)});
+        waits.fail(
+            {error_code::timeout, what.rank, what, waits.slot, value >> epoch_shift(what.kind)});
       else if (waited >= waits.patience)
         waiting.store(said = 1 + static_cast<std::uint64_t>(what.rank), std::memory_order_relaxed);
       places_.all->give_way_outside();
