@@ -73,6 +73,7 @@ class captured_step {
         starts_(where, experts_ * sizeof(std::int32_t)),
         counts_(where, experts_ * sizeof(std::int32_t)),
         made_(where, bytes(capacity_, w.options.hidden)),
+        added_(where, bytes(rows, w.options.hidden)),
         output_(where, bytes(rows, w.options.hidden)) {}
 
   /// The calls of a step, the first `num_calls` of four.
@@ -85,7 +86,7 @@ class captured_step {
     return num_calls < 4 ? result<void>{} : gather(q);
   }
   result<void> send(queue& q) {
-    for (twin_memory* m : {&tokens_, &ids_, &weights_, &num_tokens_}) FERRY_CHECK(m->send(q));
+    for (twin_memory* m : {&tokens_, &ids_, &weights_, &num_tokens_, &added_}) FERRY_CHECK(m->send(q));
     exchange_options const& o = w_.options;
     return at_.dispatch_send(
         q, {.tokens = rows_of(tokens_.there<float>(), rows_, o.hidden),
@@ -109,8 +110,9 @@ class captured_step {
     return at_.combine_send(q, rows_of(made_.there<float>(), capacity_, w_.options.hidden));
   }
   result<void> gather(queue& q) {
-    FERRY_CHECK(
-        at_.combine_receive(q, rows_of(output_.there<float>(), rows_, w_.options.hidden)));
+    int const hidden = w_.options.hidden;
+    FERRY_CHECK(at_.combine_receive(q, rows_of(output_.there<float>(), rows_, hidden),
+                                    rows_of(added_.there<float>(), rows_, hidden)));
     return output_.fetch(q);
   }
 
@@ -122,6 +124,8 @@ class captured_step {
     std::copy(mine.weights.begin(), mine.weights.end(), weights_.here<float>());
     for (std::size_t i = 0; i < mine.ids.size(); ++i)
       ids_.here<std::int32_t>()[i] = static_cast<std::int32_t>(mine.ids[i]);
+    std::fill_n(added_.here<float>(), rows_ * w_.options.hidden, 0.0F);
+    std::copy(mine.added.begin(), mine.added.end(), added_.here<float>());
     std::fill_n(output_.here<float>(), rows_ * w_.options.hidden, -1e30f);
   }
   /// Compares what came home with the oracle, in whole numbers.
@@ -164,7 +168,8 @@ class captured_step {
   int rows_;
   std::int64_t capacity_;
   std::size_t experts_;
-  twin_memory tokens_, ids_, weights_, num_tokens_, received_, starts_, counts_, made_, output_;
+  twin_memory tokens_, ids_, weights_, num_tokens_, received_, starts_, counts_, made_, added_,
+      output_;
 };
 
 }  // namespace ferry::oracle
