@@ -7,6 +7,8 @@
 #include <ferry/exchange.hpp>
 #include <ferry/group.hpp>
 #include <ferry/options.hpp>
+#include <ferry/overlap.hpp>
+#include <ferry/overlap_pays.hpp>
 #include <ferry/queue.hpp>
 #include <ferry/result.hpp>
 #include <ferry/version.hpp>
