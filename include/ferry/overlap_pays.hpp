@@ -23,6 +23,9 @@ struct step_shape {
   /// Choices of a token lie in at most so many of `groups` equal groups of experts; 1 of 1: anywhere.
   int groups = 8;
   int kept_groups = 4;
+  /// What a rank computes beside the routed experts, all layers together: communication can hide
+  /// behind it as well.
+  double other_compute_s = 20e-3;
   /// Weights beside the routed experts that every half reads again, all layers together.
   double other_weight_bytes = 0;
 };

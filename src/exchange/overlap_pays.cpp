@@ -120,7 +120,7 @@ overlap_verdict overlap_pays(step_shape const& s, step_hardware const& h) {
   double const communication = communication_s(s, h);
   // The first half's first phase and the last one's last phase have nothing beside them.
   double const ends = communication / (2.0 * s.moe_layers);
-  v.hidden_s = h.communicates_beside ? std::min(communication - ends, whole) : 0;
+  v.hidden_s = h.communicates_beside ? std::min(communication - ends, whole + s.other_compute_s) : 0;
   if (!h.communicates_beside) {
     v.why = "The cores that compute also communicate, so that there is nothing to hide behind.";
     return v;
