@@ -44,6 +44,10 @@ void run(receive_rows const& k, Team const& t, Net const& net) {
   k(t, net);
 }
 template <class Team, class Net>
+void run(probe_windows const& k, Team const& t, Net const& net) {
+  k(t, net);
+}
+template <class Team, class Net>
 void run(credit_round const& k, Team const& t, Net const& net) {
   k(t, net);
 }
@@ -96,6 +100,10 @@ void translate(translator& to, send_rows& k) {
 }
 void translate(translator& to, receive_rows& k) {
   translate(to, k.frame);
+}
+void translate(translator& to, probe_windows& k) {
+  translate(to, k.frame);
+  to(k.wrong);
 }
 void translate(translator& to, credit_round& k) {
   translate(to, k.frame);
@@ -167,6 +175,7 @@ constexpr gpu_kernels table{Lanes,
                             launch<Lanes, credit_round>,
                             launch<Lanes, return_rows>,
                             launch<Lanes, gather_rows>,
+                            launch<Lanes, probe_windows>,
                             load,
                             resident_blocks,
                             describe};

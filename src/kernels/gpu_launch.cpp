@@ -50,6 +50,7 @@ FERRY_GPU_KERNEL(ferry_receive, receive_rows, operator());
 FERRY_GPU_KERNEL(ferry_credit, credit_round, operator());
 FERRY_GPU_KERNEL(ferry_return, return_rows, template run<memory_sums>);
 FERRY_GPU_KERNEL(ferry_return_bf16, return_rows, template run<bf16_sums>);
+FERRY_GPU_KERNEL(ferry_probe, probe_windows, operator());
 FERRY_GPU_KERNEL(ferry_gather, gather_rows, template run<memory_gather>);
 FERRY_GPU_KERNEL(ferry_gather_bf16, gather_rows, template run<bf16_gather>);
 
@@ -127,6 +128,8 @@ constexpr gpu_kernels table{
         [](gpu_launch const& with, gather_rows const& k) {
           return launch(with, gather_kernels[static_cast<int>(form_of(k))], k);
         },
+    .probe = [](gpu_launch const& with,
+                probe_windows const& k) { return launch(with, address_of(ferry_probe), k); },
     .load = load_all,
     .resident_blocks = resident_blocks,
     .describe = native_runtime::describe};
