@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The model's computation.
 ferry_sources(ferry_deepseek attention.cpp experts.cpp gate.cpp linear.cpp mlp.cpp
-              model.cpp model_layers.cpp moe_layer.cpp
+              model.cpp model_layers.cpp model_stages.cpp moe_layer.cpp
               product.cpp rms_norm.cpp rope.cpp row_loops.cpp weight_reader.cpp)
 ferry_public_headers(ferry/deepseek/attention.hpp ferry/deepseek/experts.hpp
                      ferry/deepseek/gate.hpp ferry/deepseek/linear.hpp ferry/deepseek/mlp.hpp

@@ -2,13 +2,10 @@
 // Copyright (c) 2026 the ferry authors
 
 #include <ferry/deepseek/model.hpp>
-#include <ferry/deepseek/rms_norm.hpp>
 #include <ferry/exec/cpu/code_level.hpp>
 
 #include "base/fail.hpp"
-#include "deepseek/model_layers.hpp"
-#include "deepseek/row_loops.hpp"
-#include "deepseek/stopwatch.hpp"
+#include "deepseek/model_state.hpp"
 
 #include <algorithm>
 #include <new>
@@ -24,11 +21,6 @@ void model_observer::normalised(matrix<float const>) {}
 
 namespace {
 
-template <class T>
-matrix<T const> read_only(matrix<T> m) {
-  return {m.data, m.rows, m.columns, m.row_stride};
-}
-
 result<void> validate(model_options const& o) {
   struct {
     char const* name;
@@ -40,6 +32,10 @@ result<void> validate(model_options const& o) {
     if (size.value < 1) {
       return fail(error_code::invalid_argument, "{} {} must be at least 1", size.name, size.value);
     }
+  }
+  if (o.microbatches < 1 || o.microbatches > 32) {
+    return fail(error_code::invalid_argument, "{} microbatches; 1 to 32 are possible",
+                o.microbatches);
   }
   if (o.compute != dtype::f32 && o.compute != dtype::bf16) {
     return fail(error_code::invalid_argument, "a model computes in f32 or bf16, not in {}",
@@ -63,7 +59,7 @@ exchange_options exchange_options_of(model_config const& config, model_options c
   e.reduction = o.reduction;
   e.round_tokens = o.round_tokens;
   // Layers take turns, so that no layer waits until all have read the one before.
-  e.num_microbatches = 2;
+  e.num_microbatches = 2 * o.microbatches;
   return e;
 }
 
@@ -75,45 +71,6 @@ bool has_moe_layer(model_config const& config) {
 }
 
 }  // namespace
-
-struct model::state {
-  state(checkpoint const& weights_, model_config const& config_, group const& ranks_,
-        model_options const& options_)
-      : weights(weights_), config(config_), ranks(ranks_), options(options_) {}
-
-  result<void> load();
-  result<void> make_buffers();
-  result<void> admit(token_batch const& batch);
-  result<void> embed(std::span<std::int32_t const> ids, matrix<float> to) const;
-  result<void> run_layer(queue& q, int index, token_batch const& batch, matrix<float> x);
-
-  checkpoint weights;
-  model_config config;
-  group ranks;
-  model_options options;
-
-  tensor_view embedding;
-  rope turning;
-  std::vector<model_layer> layers;
-  std::vector<latent_cache> caches;  // per layer
-  std::vector<float> norm;
-  linear head;
-  std::optional<ferry::exchange> exchange;
-
-  std::vector<int> lengths;            // per cache slot
-  std::vector<int> next_lengths;       // the same while a batch is looked at
-  std::vector<std::uint64_t> seen_in;  // per cache slot, the last batch with a token of it
-  std::uint64_t batches = 0;
-
-  std::vector<float> hidden;      // [max_tokens, hidden]
-  std::vector<float> normalised;  // [max_tokens, hidden]
-  std::vector<float> attended;    // [max_tokens, hidden]
-  std::vector<float> scratch;     // of attention and dense layers
-  moe_workspace moe_work;
-
-  model_times times;
-  model_observer* observer = nullptr;
-};
 
 result<void> model::state::load() {
   weight_reader const reader(weights, config);
@@ -134,9 +91,6 @@ result<void> model::state::load() {
 result<void> model::state::make_buffers() {
   auto const tokens = static_cast<std::size_t>(options.max_tokens);
   auto const row = static_cast<std::size_t>(config.hidden_size);
-  hidden.resize(tokens * row);
-  normalised.resize(tokens * row);
-  attended.resize(tokens * row);
   std::size_t common = 0;
   std::size_t moe = 0;
   for (model_layer const& layer : layers) {
@@ -150,53 +104,85 @@ result<void> model::state::make_buffers() {
                                                      layer.attention.shape().cached_columns()));
     caches.push_back(std::move(cache));
   }
-  scratch.resize(common);
-  if (moe > 0) {
-    moe_work = moe_workspace(gate_rule::of(config), config.hidden_size, options.max_tokens, moe);
+  for (int i = 0; i < options.microbatches; ++i) {
+    auto b = std::make_unique<model_batch>();
+    for (auto* words : {&b->ids, &b->sequences, &b->positions}) words->resize(tokens);
+    for (auto* rows : {&b->hidden, &b->normalised, &b->attended}) rows->resize(tokens * row);
+    b->scratch.resize(common);
+    if (moe > 0)
+      b->moe_work =
+          moe_workspace(gate_rule::of(config), config.hidden_size, options.max_tokens, moe);
+    microbatches.push_back(std::move(b));
   }
   auto const slots = static_cast<std::size_t>(options.max_sequences);
   lengths.resize(slots);
   next_lengths.resize(slots);
   seen_in.resize(slots);
+  seen_by.resize(slots);
   return {};
 }
 
-/// Checks the whole batch before anything is changed.
-result<void> model::state::admit(token_batch const& batch) {
-  std::size_t const n = batch.ids.size();
-  if (batch.sequences.size() != n || batch.positions.size() != n) {
-    return fail(error_code::invalid_argument, "{} token ids with {} sequences and {} positions", n,
-                batch.sequences.size(), batch.positions.size());
+result<void> model::state::admit_token(token_batch const& batch, std::size_t i,
+                                       std::size_t microbatch) {
+  if (batch.ids[i] < 0 || batch.ids[i] >= config.vocab_size) {
+    return fail(error_code::invalid_argument, "token id {} in a vocabulary of {}", batch.ids[i],
+                config.vocab_size);
   }
-  if (n > static_cast<std::size_t>(options.max_tokens)) {
-    return fail(error_code::invalid_argument, "{} tokens, max_tokens is {}", n, options.max_tokens);
+  if (batch.sequences[i] < 0 || batch.sequences[i] >= options.max_sequences) {
+    return fail(error_code::invalid_argument, "sequence {}, max_sequences is {}",
+                batch.sequences[i], options.max_sequences);
+  }
+  auto const slot = static_cast<std::size_t>(batch.sequences[i]);
+  int const position = batch.positions[i];
+  if (position < 0 || position >= options.max_positions) {
+    return fail(error_code::invalid_argument, "position {} of sequence {}, max_positions is {}",
+                position, slot, options.max_positions);
+  }
+  bool const again = seen_in[slot] == batches;
+  if (again && seen_by[slot] != microbatch) {
+    return fail(error_code::invalid_argument,
+                "sequence {} has tokens in microbatches {} and {} of one step", slot, seen_by[slot],
+                microbatch);
+  }
+  if (position > next_lengths[slot] || (again && position != next_lengths[slot])) {
+    return fail(error_code::invalid_argument, "position {} of sequence {} comes after {}", position,
+                slot, next_lengths[slot] - 1);
+  }
+  seen_in[slot] = batches;
+  seen_by[slot] = microbatch;
+  next_lengths[slot] = position + 1;
+  return {};
+}
+
+result<void> model::state::admit(std::span<token_batch const> all) {
+  if (all.size() > microbatches.size()) {
+    return fail(error_code::invalid_argument, "{} batches for {} microbatches", all.size(),
+                microbatches.size());
   }
   next_lengths = lengths;
   ++batches;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (batch.ids[i] < 0 || batch.ids[i] >= config.vocab_size) {
-      return fail(error_code::invalid_argument, "token id {} in a vocabulary of {}", batch.ids[i],
-                  config.vocab_size);
+  for (std::size_t m = 0; m < all.size(); ++m) {
+    token_batch const& batch = all[m];
+    std::size_t const n = batch.ids.size();
+    if (batch.sequences.size() != n || batch.positions.size() != n) {
+      return fail(error_code::invalid_argument, "{} token ids with {} sequences and {} positions",
+                  n, batch.sequences.size(), batch.positions.size());
     }
-    if (batch.sequences[i] < 0 || batch.sequences[i] >= options.max_sequences) {
-      return fail(error_code::invalid_argument, "sequence {}, max_sequences is {}",
-                  batch.sequences[i], options.max_sequences);
+    if (n > static_cast<std::size_t>(options.max_tokens)) {
+      return fail(error_code::invalid_argument, "{} tokens, max_tokens is {}", n,
+                  options.max_tokens);
     }
-    auto const slot = static_cast<std::size_t>(batch.sequences[i]);
-    int const position = batch.positions[i];
-    if (position < 0 || position >= options.max_positions) {
-      return fail(error_code::invalid_argument, "position {} of sequence {}, max_positions is {}",
-                  position, slot, options.max_positions);
-    }
-    bool const again = seen_in[slot] == batches;
-    if (position > next_lengths[slot] || (again && position != next_lengths[slot])) {
-      return fail(error_code::invalid_argument, "position {} of sequence {} comes after {}",
-                  position, slot, next_lengths[slot] - 1);
-    }
-    seen_in[slot] = batches;
-    next_lengths[slot] = position + 1;
+    for (std::size_t i = 0; i < n; ++i) FERRY_CHECK(admit_token(batch, i, m));
   }
   std::swap(lengths, next_lengths);
+  for (std::size_t m = 0; m < microbatches.size(); ++m) {
+    model_batch& b = *microbatches[m];
+    token_batch const batch = m < all.size() ? all[m] : token_batch{};
+    std::copy(batch.ids.begin(), batch.ids.end(), b.ids.begin());
+    std::copy(batch.sequences.begin(), batch.sequences.end(), b.sequences.begin());
+    std::copy(batch.positions.begin(), batch.positions.end(), b.positions.begin());
+    b.count = static_cast<std::int32_t>(batch.ids.size());
+  }
   return {};
 }
 
@@ -205,37 +191,6 @@ result<void> model::state::embed(std::span<std::int32_t const> ids, matrix<float
     FERRY_CHECK(widen(embedding, std::int64_t{ids[i]} * config.hidden_size, config.hidden_size,
                       to[static_cast<std::int64_t>(i)]));
   }
-  return {};
-}
-
-result<void> model::state::run_layer(queue& q, int index, token_batch const& batch,
-                                     matrix<float> x) {
-  model_layer const& layer = layers[static_cast<std::size_t>(index)];
-  auto const epsilon = static_cast<float>(config.rms_norm_eps);
-  matrix<float> const normal = dense(normalised.data(), x.rows, x.columns);
-  matrix<float> const block = dense(attended.data(), x.rows, x.columns);
-  stopwatch watch;
-  rms_norm(read_only(x), layer.attention_norm, epsilon, normal);
-  FERRY_CHECK(layer.attention.apply({read_only(normal), batch.sequences, batch.positions}, turning,
-                                    caches[static_cast<std::size_t>(index)], block, scratch));
-  auto const add = [&] { loops().add(block.data, x.rows * x.columns, x.data); };
-  add();
-  if (observer != nullptr) observer->attended(index, read_only(block));
-  rms_norm(read_only(x), layer.ffn_norm, epsilon, normal);
-  watch.lap(times.attention);
-  if (layer.moe) {
-    microbatch& slot = exchange->microbatch(index % exchange->num_microbatches());
-    FERRY_CHECK(layer.moe->apply(q, slot, read_only(normal), x, moe_work, &times.moe));
-    if (observer != nullptr) {
-      observer->routed(index, read_only(moe_work.choices(x.rows)),
-                       read_only(moe_work.weights(x.rows)));
-    }
-  } else {
-    FERRY_CHECK(layer.dense.apply(read_only(normal), block, scratch));
-    add();
-    watch.lap(times.dense);
-  }
-  if (observer != nullptr) observer->hidden(index, read_only(x));
   return {};
 }
 
@@ -256,6 +211,9 @@ result<model> model::load(checkpoint const& weights, model_config const& config,
       FERRY_TRY(ferry::exchange made, make_exchange(ranks, exchange_options_of(config, options)));
       s->exchange.emplace(std::move(made));
     }
+    for (int i = 0; i < options.microbatches; ++i)
+      s->make_stages(*s->microbatches[static_cast<std::size_t>(i)], i);
+    for (auto const& b : s->microbatches) s->lists.push_back(b->stages);
     return model(std::move(s));
   } catch (std::bad_alloc const&) {
     return fail(error_code::out_of_memory, "no memory for the model's weights or buffers");
@@ -269,20 +227,45 @@ result<void> model::forward(queue& q, token_batch const& batch, matrix<float> lo
     return fail(error_code::invalid_argument, "logits of {} by {} for {} tokens of {} ids",
                 logits.rows, logits.columns, n, s.config.vocab_size);
   }
-  FERRY_CHECK(s.admit(batch));
-  stopwatch watch;
-  matrix<float> const x = dense(s.hidden.data(), n, std::int64_t{s.config.hidden_size});
-  FERRY_CHECK(s.embed(batch.ids, x));
-  if (s.observer != nullptr) s.observer->hidden(-1, read_only(x));
-  watch.lap(s.times.embedding);
-  for (int i = 0; i < s.config.num_layers; ++i) FERRY_CHECK(s.run_layer(q, i, batch, x));
-  if (logits.data == nullptr && s.observer == nullptr) return {};
-  stopwatch last;
-  matrix<float> const normal = dense(s.normalised.data(), n, x.columns);
-  rms_norm(read_only(x), s.norm, static_cast<float>(s.config.rms_norm_eps), normal);
-  if (s.observer != nullptr) s.observer->normalised(read_only(normal));
-  if (logits.data != nullptr) FERRY_CHECK(s.head.apply(read_only(normal), logits));
-  last.lap(s.times.head);
+  FERRY_TRY(bool const captured, q.is_capturing());
+  if (captured) {
+    return fail(error_code::invalid_state,
+                "forward cannot be captured: a replay would run the same tokens again");
+  }
+  FERRY_CHECK(s.admit({&batch, 1}));
+  model_batch& b = *s.microbatches[0];
+  b.wanted = logits;
+  for (stage const& one : b.stages) FERRY_CHECK(one.put(q));
+  result<void> const done = q.is_asynchronous() ? wait(q) : result<void>{};
+  b.wanted = {};
+  return done;
+}
+
+result<void> model::bring(std::span<token_batch const> batches) {
+  state& s = *state_;
+  auto const vocabulary = static_cast<std::size_t>(s.config.vocab_size);
+  FERRY_CHECK(s.admit(batches));
+  for (auto const& b : s.microbatches) {
+    b->own_logits.resize(static_cast<std::size_t>(s.options.max_tokens) * vocabulary);
+    b->wanted = dense(b->own_logits.data(), b->count, std::int64_t{s.config.vocab_size});
+  }
+  return {};
+}
+
+std::span<stage_list const> model::stages() const {
+  return state_->lists;
+}
+
+matrix<float const> model::logits(int microbatch) const {
+  model_batch const& b = *state_->microbatches.at(static_cast<std::size_t>(microbatch));
+  return dense<float const>(b.own_logits.data(), b.count, std::int64_t{state_->config.vocab_size});
+}
+
+result<void> model::wait(queue& compute) {
+  state& s = *state_;
+  if (!s.exchange) return compute.wait(2 * s.ranks.timeout());
+  for (int i = 0; i < s.exchange->num_microbatches(); ++i)
+    FERRY_CHECK(s.exchange->microbatch(i).wait(compute));
   return {};
 }
 

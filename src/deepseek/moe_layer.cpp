@@ -87,30 +87,49 @@ std::size_t moe_layer::scratch_size() const {
   return std::max(local_.scratch_size(), shared_ ? shared_->scratch_size() : 0);
 }
 
+result<void> moe_layer::route(matrix<float const> x, moe_workspace& work) const {
+  return gate_.apply(x, work.logits(x.rows), work.choices(x.rows), work.weights(x.rows));
+}
+
+dispatch_input moe_layer::brought(matrix<float const> x, moe_workspace& work,
+                                  std::int32_t const* num_tokens) const {
+  return {.tokens = as_tensor(x),
+          .choices = work.choices(x.rows),
+          .weights = read_only(work.weights(x.rows)),
+          .num_tokens = num_tokens};
+}
+
+result<void> moe_layer::add_shared(matrix<float const> x, matrix<float> hidden,
+                                   moe_workspace& work) const {
+  if (!shared_) return {};
+  auto const own = work.shared(x.rows);
+  FERRY_CHECK(shared_->apply(x, own, work.scratch()));
+  for (std::int64_t row = 0; row < x.rows; ++row) loops().add(own[row], own.columns, hidden[row]);
+  return {};
+}
+
+result<void> moe_layer::run_experts(received const& in, matrix<float> expert_rows,
+                                    moe_workspace& work) const {
+  return local_.apply(in, expert_rows, work.scratch());
+}
+
 result<void> moe_layer::apply(queue& q, microbatch& slot, matrix<float const> x,
                               matrix<float> hidden, moe_workspace& work, moe_times* times) const {
   moe_times unused;
   moe_times& t = times != nullptr ? *times : unused;
   stopwatch watch;
-  auto const choices = work.choices(x.rows);
-  auto const weights = work.weights(x.rows);
-  FERRY_CHECK(gate_.apply(x, work.logits(x.rows), choices, weights));
+  FERRY_CHECK(route(x, work));
   watch.lap(t.gate);
-  FERRY_CHECK(slot.dispatch_send(
-      q, {.tokens = as_tensor(x), .choices = choices, .weights = read_only(weights)}));
+  FERRY_CHECK(slot.dispatch_send(q, brought(x, work, nullptr)));
   watch.lap(t.dispatch);
   if (shared_) {  // while the others' rows are on their way
-    auto const own = work.shared(x.rows);
-    FERRY_CHECK(shared_->apply(x, own, work.scratch()));
-    for (std::int64_t row = 0; row < x.rows; ++row) {
-      loops().add(own[row], own.columns, hidden[row]);
-    }
+    FERRY_CHECK(add_shared(x, hidden, work));
     watch.lap(t.shared);
   }
   FERRY_TRY(auto const in, slot.dispatch_receive(q));
   watch.lap(t.dispatch);
   FERRY_TRY(auto const results, work.expert_rows(in.capacity));
-  FERRY_CHECK(local_.apply(in, results, work.scratch()));
+  FERRY_CHECK(run_experts(in, results, work));
   watch.lap(t.experts);
   FERRY_CHECK(slot.combine(q, as_tensor(read_only(results)), as_tensor(hidden),
                            as_tensor(read_only(hidden))));

@@ -4,16 +4,18 @@
 /// Adds up where time goes.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 
 namespace ferry::deepseek {
 
 class stopwatch {
  public:
-  /// Adds the seconds since the last lap (or the start) to `total`.
+  /// Adds the seconds since the last lap (or the start) to `total`, which other threads may add to.
   void lap(double& total) {
     auto const now = std::chrono::steady_clock::now();
-    total += std::chrono::duration<double>(now - last_).count();
+    std::atomic_ref(total).fetch_add(std::chrono::duration<double>(now - last_).count(),
+                                     std::memory_order_relaxed);
     last_ = now;
   }
 

@@ -175,7 +175,8 @@ result<received> microbatch::dispatch_receive(queue& q) {
   state& s = *state_;
   FERRY_TRY(bool const later, s.expect(state::stage::sent, "dispatch_receive", q));
   s.at = state::stage::received;
-  s.last = view_of(s.core, s.frame);
+  // Always the same; not written again, because work that stands on a queue may be reading it.
+  if (!s.last.starts) s.last = view_of(s.core, s.frame);
   FERRY_CHECK(s.run(q, [&s](auto const& launch) {
     // How many rounds the step takes is known once round 0 is received.
     for (int r = 0; launch.comes(r); ++r) {

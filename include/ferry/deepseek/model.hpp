@@ -11,6 +11,7 @@
 #include <ferry/deepseek/model_config.hpp>
 #include <ferry/deepseek/moe_layer.hpp>
 #include <ferry/exchange.hpp>
+#include <ferry/overlap.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -32,6 +33,7 @@ struct model_options {
   int max_positions = 4096;  ///< of a sequence
   /// Rounds the input of every fp8 weight (but kv_b_proj, which is absorbed) to fp8 as well.
   bool quantise_activations = false;
+  int microbatches = 1;  ///< that a step may be split into, 1 to 32; each has slots and buffers
   int round_tokens = 0;  ///< tokens of one round of the exchange; 0: max_tokens
   row_calls calls = row_calls::probed;
 };
@@ -85,10 +87,29 @@ class model {
   /// Shapes   logits [n, vocab], or no data: not wanted
   /// Order    a sequence's positions come one after the other, over all calls and within one;
   ///          position 0 starts it anew
-  /// Errors   invalid_argument n > max_tokens, or an id, slot or position outside its limits, with
+  /// Errors   invalid_state the queue is being captured: that is for `stages`;
+  ///          invalid_argument n > max_tokens, or an id, slot or position outside its limits, with
   ///          nothing sent and no cache changed; those of the exchange, after which the caches hold
   ///          nothing usable
   result<void> forward(queue& q, token_batch const& batch, matrix<float> logits);
+
+  /// Lays out the tokens of a step that is then put on queues by its stages: batch i for microbatch
+  /// i, the others empty. What a step needs is read from here when it runs, so that its stages may
+  /// be captured once and replayed.
+  /// Order    all that was put before has run
+  /// Errors   as forward; invalid_argument also more batches than microbatches, or a sequence in two
+  ///          of them
+  result<void> bring(std::span<token_batch const> batches);
+  /// The stages of each microbatch, for `overlap`: from the embedding to `logits`. Collective: in
+  /// the same order on every rank.
+  /// Order    CPU queues
+  /// Lifetime the model's
+  std::span<stage_list const> stages() const;
+  /// What the stages of a microbatch have computed: [n, vocab] of what was brought.
+  matrix<float const> logits(int microbatch) const;
+  /// Waits until the stages on `compute` (and all that it waits for) have run.
+  /// Errors   what went wrong in them
+  result<void> wait(queue& compute);
 
   exchange_counters counters() const;
   model_times const& times() const;
@@ -106,8 +127,9 @@ class model {
   model& operator=(model&&) noexcept;
   ~model();
 
- private:
   struct state;
+
+ private:
   explicit model(std::unique_ptr<state> s);
   std::unique_ptr<state> state_;
 };

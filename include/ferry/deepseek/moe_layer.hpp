@@ -76,6 +76,21 @@ class moe_layer {
   result<void> apply(queue& q, microbatch& slot, matrix<float const> x, matrix<float> hidden,
                      moe_workspace& work, moe_times* times = nullptr) const;
 
+  // The pieces that `apply` is made of, for those who put them on queues: route, then dispatch what
+  // `brought` says, add_shared at any time before the combine, run_experts on what came, then
+  // combine `expert_rows` into `hidden`, with `hidden` added.
+
+  /// Choices and weights into `work`.
+  result<void> route(matrix<float const> x, moe_workspace& work) const;
+  /// For up to x.rows tokens, of which `num_tokens` says how many there are; null: all.
+  dispatch_input brought(matrix<float const> x, moe_workspace& work,
+                         std::int32_t const* num_tokens) const;
+  /// hidden += shared(x)
+  result<void> add_shared(matrix<float const> x, matrix<float> hidden, moe_workspace& work) const;
+  bool has_shared() const { return shared_.has_value(); }
+  result<void> run_experts(received const& in, matrix<float> expert_rows,
+                           moe_workspace& work) const;
+
   std::size_t scratch_size() const;
   deepseek::gate const& router() const { return gate_; }
 
