@@ -70,7 +70,11 @@ std::vector<setting> settings_of(options const& o,
           {"--wire", to_string(o.wire)},
           {"--combine-wire", to_string(o.combine_wire)},
           {"--reduction", name_of(o.reduction)},
-          {"--layout", name_of(o.layout)}};
+          {"--layout", name_of(o.layout)},
+          {"--graph", o.steps.graph ? "given" : "not given"},
+          {"--microbatches",
+           o.steps.microbatches == 0 ? "auto" : fmt::format("{}", o.steps.microbatches)},
+          {"--trace or --timeline", o.steps.traced_spans > 0 ? "given" : "not given"}};
 }
 
 result<void> check_agreement(group const& ranks, std::span<setting const> mine) {

@@ -35,7 +35,8 @@ result<console> console::open(options const& o, std::optional<deepseek::tokenize
   c.tokenizer_ = std::move(tokenizer);
   if (c.tokenizer_) c.stream_.emplace(*c.tokenizer_);
   if (rank != 0) return c;
-  if (o.json_file) FERRY_CHECK(check_writable(*o.json_file));
+  for (auto const* file : {&o.json_file, &o.trace_file, &o.timeline_file})
+    if (*file) FERRY_CHECK(check_writable(**file));
   if (!o.logits_file) return c;
   c.logits_name_ = o.logits_file->string();
   c.logits_.emplace(*o.logits_file, std::ios::binary | std::ios::trunc);

@@ -29,9 +29,9 @@ class stopwatch {
 
 }  // namespace
 
-decoder::decoder(deepseek::model& model, group const& ranks, plan const& sizes, int vocab_size,
+decoder::decoder(step_runner& steps, group const& ranks, plan const& sizes, int vocab_size,
                  std::vector<sequence> sequences, end_rule rule, listener& told)
-    : model_(model),
+    : runner_(steps),
       ranks_(ranks),
       sizes_(sizes),
       vocab_size_(vocab_size),
@@ -47,11 +47,12 @@ void decoder::add(std::size_t slot, std::size_t position) {
 }
 
 /// Runs the batch, takes its rows and empties it.
-result<void> decoder::run_step() {
+result<void> decoder::run_step(bool is_decode) {
   auto tokens = batch_.ids.size();
-  FERRY_CHECK(model_.forward(
-      queue_, {.ids = batch_.ids, .sequences = batch_.slots, .positions = batch_.positions},
-      dense(logits_.data(), static_cast<std::int64_t>(tokens), vocab_size_)));
+  deepseek::token_batch const batch{
+      .ids = batch_.ids, .sequences = batch_.slots, .positions = batch_.positions};
+  auto const logits = dense(logits_.data(), static_cast<std::int64_t>(tokens), vocab_size_);
+  FERRY_CHECK(is_decode ? runner_.run(batch, logits) : runner_.forward(batch, logits));
   for (std::size_t row = 0; row < tokens; ++row) FERRY_CHECK(take_row(row));
   batch_ = {};
   return {};
@@ -89,7 +90,7 @@ result<void> decoder::prefill() {
       position = 0;
     }
     prefilled_.tokens += std::ssize(batch_.ids);
-    FERRY_CHECK(run_step());
+    FERRY_CHECK(run_step(false));
     told_.on_prefill_step(step + 1, sizes_.prefill_steps);
   }
   prefilled_.seconds = clock.seconds();
@@ -118,7 +119,7 @@ result<void> decoder::decode() {
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot)
       if (!sequences_[slot].ended) add(slot, sequences_[slot].ids.size() - 1);
     auto tokens = static_cast<int>(batch_.ids.size());
-    FERRY_CHECK(run_step());
+    FERRY_CHECK(run_step(true));
     steps_.push_back({step_clock.seconds(), tokens});
     decoded_.tokens += tokens;
     told_.on_decode_step(step + 1, steps);

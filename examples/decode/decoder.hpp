@@ -6,6 +6,7 @@
 
 #include "plan.hpp"
 #include "sampler.hpp"
+#include "step_runner.hpp"
 
 #include <ferry/deepseek/model.hpp>
 #include <ferry/ferry.hpp>
@@ -58,7 +59,7 @@ struct end_rule {
 class decoder {
  public:
   /// Lifetime borrows all but its sequences
-  decoder(deepseek::model& model, group const& ranks, plan const& sizes, int vocab_size,
+  decoder(step_runner& steps, group const& ranks, plan const& sizes, int vocab_size,
           std::vector<sequence> sequences, end_rule rule, listener& told);
 
   /// Runs all prompts through the model and chooses each sequence's first new token. Collective.
@@ -77,11 +78,11 @@ class decoder {
   };
 
   void add(std::size_t slot, std::size_t position);
-  result<void> run_step();
+  result<void> run_step(bool is_decode);
   result<void> take_row(std::size_t row);
   result<bool> anyone_goes_on() const;
 
-  deepseek::model& model_;
+  step_runner& runner_;
   group const& ranks_;
   plan sizes_;
   std::int64_t vocab_size_;
@@ -89,7 +90,6 @@ class decoder {
   end_rule rule_;
   listener& told_;
 
-  queue queue_;
   batch batch_;
   std::vector<float> logits_;
   phase_numbers prefilled_, decoded_;

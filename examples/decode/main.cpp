@@ -131,6 +131,7 @@ deepseek::model_options model_options_of(options const& o, plan const& sizes) {
   m.max_tokens = sizes.max_tokens;
   m.max_sequences = sizes.max_sequences;
   m.max_positions = sizes.max_positions;
+  m.microbatches = o.steps.most_microbatches();
   return m;
 }
 
@@ -155,6 +156,18 @@ result<void> conclude(job const& j, report& r, group const& ranks, console& show
   return check_shown();
 }
 
+/// Collective.
+result<void> write_pictures(options const& o, group const& ranks, trace const& recorded,
+                            console& shown) {
+  FERRY_TRY(auto const spans, gather_spans(ranks, recorded));
+  if (ranks.rank() != 0) return {};
+  if (recorded.dropped() > 0)
+    shown.say(fmt::format("{} spans found no room in the trace of rank 0", recorded.dropped()));
+  if (o.trace_file) FERRY_CHECK(write_trace(spans, *o.trace_file));
+  if (o.timeline_file) FERRY_CHECK(write_timeline(spans, *o.timeline_file));
+  return {};
+}
+
 result<void> decode_on(job const& j, group const& ranks) {
   FERRY_TRY(auto shown, console::open(j.o, j.tokenizer, ranks.rank()));
   auto start = std::chrono::steady_clock::now();
@@ -166,11 +179,15 @@ result<void> decode_on(job const& j, group const& ranks) {
                         to_string(j.o.compute), ranks.size(), ranks.size() == 1 ? "" : "s",
                         j.prompts.size(), j.prompts.size() == 1 ? "" : "s", took.count()));
   end_rule rule{j.o.max_new_tokens, j.eos_ids};
-  decoder d(model, ranks, sizes, j.config.vocab_size, sequences_of(j, ranks.rank(), ranks.size()),
+  FERRY_TRY(auto runner, step_runner::make(model, ranks, j.o.steps));
+  decoder d(runner, ranks, sizes, j.config.vocab_size, sequences_of(j, ranks.rank(), ranks.size()),
             std::move(rule), shown);
   FERRY_CHECK(d.prefill());
   FERRY_CHECK(d.decode());
+  if (trace const* const recorded = runner.recorded())
+    FERRY_CHECK(write_pictures(j.o, ranks, *recorded, shown));
   FERRY_TRY(auto r, gather(ranks, contribution_of(d, model.counters())));
+  r.overlapped_steps = runner.overlapped_steps();
   return conclude(j, r, ranks, shown);
 }
 

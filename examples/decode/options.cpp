@@ -30,6 +30,13 @@ names<reduction> const reductions = {{"per_rank", reduction::per_rank},
 names<layout> const layouts = {
     {"grouped", layout::grouped}, {"padded", layout::padded}, {"in_place", layout::in_place}};
 
+names<overlap_driver> const drivers = {{"interleaved", overlap_driver::interleaved},
+                                       {"handed_over", overlap_driver::handed_over},
+                                       {"concurrent", overlap_driver::concurrent}};
+
+/// Room for spans of a traced run, on each rank.
+constexpr std::size_t traced_spans = 200'000;
+
 /// An option whose value is one of a few words.
 template <class T>
 CLI::Option* add_choice(CLI::App& app, std::string const& name, T& value, names<T> const& choices,
@@ -92,12 +99,38 @@ void add_sampling(CLI::App& app, options& o) {
       ->capture_default_str();
 }
 
+void add_steps(CLI::App& app, options& o) {
+  app.add_flag("--graph", o.steps.graph, "capture the decode step once and replay it");
+  auto take = [&o](std::string const& word) {
+    int value = 0;
+    auto const* end = word.data() + word.size();
+    auto [stop, trouble] = std::from_chars(word.data(), end, value);
+    bool const is_number = trouble == std::errc() && stop == end && value >= 1 && value <= 32;
+    if (!is_number && word != "auto")
+      throw CLI::ValidationError("--microbatches", "\"" + word + "\" is neither auto nor in 1..32");
+    o.steps.microbatches = is_number ? value : 0;
+  };
+  app.add_option_function<std::string>(
+         "--microbatches", take,
+         "split decode steps: one part communicates while another computes; auto: where the ranks "
+         "agree that it pays [1]")
+      ->type_name("N|auto");
+  add_choice(app, "--overlap-driver", o.steps.driver, drivers,
+             "who puts the parts on their queues: one thread, threads that hand over, or threads at "
+             "once [interleaved]");
+}
+
 void add_output(CLI::App& app, options& o) {
   app.add_option(
          "--dump-logits", o.logits_file,
          "write the first prompt's logits: f32 rows, one a prompt position, then one a step")
       ->type_name("FILE");
   app.add_option("--json", o.json_file, "write numbers, tokens and texts as one JSON object")
+      ->type_name("FILE");
+  app.add_option("--trace", o.trace_file,
+                 "write what ran when in the decode steps, as JSON for Perfetto or Chrome")
+      ->type_name("FILE");
+  app.add_option("--timeline", o.timeline_file, "draw a typical decode step of all ranks as SVG")
       ->type_name("FILE");
   app.add_option("--show-tokens", o.show_tokens,
                  "print the ids of TEXT, without special tokens, and end")
@@ -127,6 +160,7 @@ std::variant<options, int> parse(int argc, char** argv) {
   app.add_option("--timeout-ms", timeout_ms, "longest wait for another rank")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{86'400'000}))
       ->capture_default_str();
+  add_steps(app, o);
   add_output(app, o);
   try {
     app.parse(argc, argv);
@@ -137,6 +171,7 @@ std::variant<options, int> parse(int argc, char** argv) {
   if (out->count() == 0) o.wire = wire_of_dtype;
   if (home->count() == 0) o.combine_wire = wire_of_dtype;
   o.timeout = std::chrono::milliseconds(timeout_ms);
+  if (o.trace_file || o.timeline_file) o.steps.traced_spans = traced_spans;
   if (!o.show_tokens && !o.prompts_file && o.prompts.empty() && o.token_ids.empty()) {
     std::cerr << "ferry-decode: no prompt: give --prompt, --prompts or --token-ids\n";
     return misused;

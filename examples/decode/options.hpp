@@ -4,6 +4,8 @@
 /// The command line of ferry-decode.
 #pragma once
 
+#include "step_runner.hpp"
+
 #include <ferry/ferry.hpp>
 
 #include <chrono>
@@ -35,8 +37,12 @@ struct options {
   ferry::layout layout = layout::grouped;
   std::chrono::milliseconds timeout{30000};
 
+  step_options steps;
+
   std::optional<std::filesystem::path> logits_file;
   std::optional<std::filesystem::path> json_file;
+  std::optional<std::filesystem::path> trace_file;
+  std::optional<std::filesystem::path> timeline_file;
   std::optional<std::string> show_tokens;
 };
 

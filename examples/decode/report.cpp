@@ -153,6 +153,7 @@ result<void> write_json(report const& r, options const& o, int num_ranks) {
       {"decode_seconds", r.decoded.seconds},
       {"decode_tokens_per_second", r.decode_tokens_per_second()},
       {"itl_ms", {{"p50", r.latency.p50}, {"p90", r.latency.p90}, {"p99", r.latency.p99}}},
+      {"overlapped_steps", r.overlapped_steps},
       {"dispatch_bytes", r.dispatch_bytes},
       {"dispatch_self_bytes", r.dispatch_self_bytes},
       {"combine_bytes", r.combine_bytes},

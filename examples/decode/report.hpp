@@ -41,6 +41,7 @@ struct report {
   percentiles latency;
   std::uint64_t dispatch_bytes = 0, dispatch_self_bytes = 0;
   std::uint64_t combine_bytes = 0, combine_self_bytes = 0;
+  int overlapped_steps = 0;                ///< of decode, that ran as several microbatches
   std::vector<std::uint64_t> expert_load;  ///< rows that each rank's experts worked on
 
   double decode_tokens_per_second() const;

@@ -13,6 +13,8 @@ import glob
 import json
 import math
 import os
+import tempfile
+import xml.etree.ElementTree
 
 import ranks
 
@@ -130,6 +132,71 @@ def wires(o):
         assert sent["f32"] > 1.5 * sent["bf16"] > 2 * sent["fp8_e4m3"] > 0, sent
 
 
+MANNERS = [["--graph"]] + [
+    ["--microbatches", "2", "--overlap-driver", driver] + graph
+    for driver in ("interleaved", "handed_over", "concurrent") for graph in ([], ["--graph"])]
+
+
+def overlap(o):
+    """Captured, split, and both: not a bit of the logits differs from the plain run's.
+
+    FERRY_TEST_EFFORT above 1 runs 200 steps instead of 40."""
+    steps = 200 if int(os.environ.get("FERRY_TEST_EFFORT", "1")) > 1 else 40
+    directory = os.path.join(o.models, o.model)
+    prompts = prompts_of(directory)
+    short = sorted(prompts, key=lambda p: len(p["tokens"][1]))[:2]
+    # Three sequences on one rank; one or none on each of eight.
+    a = ["--model", directory, "--max-new-tokens", str(steps), "--ignore-eos"]
+    for p in (short[0], short[-1], short[0]):
+        a += ["--token-ids", " ".join(map(str, p["tokens"][1]))]
+    plain = ranks.decode(o.program, o.ranks, a, True)
+    assert plain[2]
+    for manner in MANNERS:
+        numbers, _, raw = ranks.decode(o.program, o.ranks, a + manner, True)
+        assert raw == plain[2], "%s: logits are other ones" % manner
+        assert numbers["tokens"] == plain[0]["tokens"], manner
+        split = "--microbatches" in manner
+        assert numbers["overlapped_steps"] == (steps - 1 if split else 0), numbers
+    numbers, _, raw = ranks.decode(o.program, o.ranks, a + ["--microbatches", "auto"], True)
+    assert raw == plain[2], "auto: logits are other ones"
+
+
+def pictures(o):
+    """The trace is JSON with every kind of span on every rank, and the picture shows one step."""
+    prompt = prompts_of(os.path.join(o.models, o.model))[0]
+    with tempfile.TemporaryDirectory(prefix="ferry-trace-") as d:
+        trace, timeline = os.path.join(d, "trace.json"), os.path.join(d, "step.svg")
+        a = arguments_for(os.path.join(o.models, o.model), [prompt, prompt, prompt], "--graph",
+                          "--microbatches", "2", "--trace", trace, "--timeline", timeline)
+        ranks.decode(o.program, o.ranks, a)
+        with open(trace, encoding="utf-8") as f:
+            events = json.load(f)["traceEvents"]
+        spans = [e for e in events if e["ph"] == "X"]
+        for rank in range(o.ranks):
+            mine = [e for e in spans if e["pid"] == rank]
+            for name in ("attention", "gate", "dispatch_send", "dispatch_receive", "experts",
+                         "combine_send", "combine_receive", "shared_expert"):
+                for part in (0, 1):
+                    found = [e for e in mine if e["name"] == name and e["args"]["microbatch"] == part]
+                    assert len(found) % (NEW_TOKENS - 1) == 0 and found, (rank, name, part)
+                    on = 1 if name.startswith(("dispatch", "combine")) else 0
+                    assert all(e["tid"] == on and e["dur"] >= 0 for e in found), name
+            # One thing at a time on each track.
+            for track in (0, 1):
+                line = sorted((e["ts"], e["ts"] + e["dur"]) for e in mine if e["tid"] == track)
+                assert all(a[1] <= b[0] + 0.002 for a, b in zip(line, line[1:])), (rank, track)
+            # Within a microbatch each stage waits for the one before.
+            for part in (0, 1):
+                line = sorted((e["ts"], e["ts"] + e["dur"]) for e in mine
+                              if e["args"]["microbatch"] == part)
+                assert all(a[1] <= b[0] + 0.002 for a, b in zip(line, line[1:])), (rank, part)
+        picture = xml.etree.ElementTree.parse(timeline).getroot()
+        text = "".join(picture.itertext())
+        assert "%d ranks, 2 microbatches" % o.ranks in text, text[:200]
+        titles = [t.text for t in picture.iter("{http://www.w3.org/2000/svg}title")]
+        assert len(titles) == len(spans) / (NEW_TOKENS - 1), "one step of all ranks"
+
+
 def sharded(o):
     """A checkpoint in one file and in three is the same model."""
     raws = []
@@ -159,7 +226,7 @@ def demo(o):
 
 def main():
     parser = argparse.ArgumentParser()
-    cases = {f.__name__: f for f in (f32, bf16, per_choice, wires, sharded, demo)}
+    cases = {f.__name__: f for f in (f32, bf16, per_choice, wires, overlap, pictures, sharded, demo)}
     parser.add_argument("case", choices=cases)
     parser.add_argument("--program", required=True)
     parser.add_argument("--models", required=True)

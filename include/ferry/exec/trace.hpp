@@ -19,6 +19,7 @@ struct trace_span {
   std::int16_t queue = 0;  ///< 0 compute, 1 communication
   std::int16_t microbatch = 0;
   std::int32_t layer = -1;
+  std::int32_t step = 0;
   std::int64_t begin_ns = 0;  ///< of the steady clock, which the processes of a machine share
   std::int64_t end_ns = 0;
 };

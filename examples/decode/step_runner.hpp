@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// How a decode step is run: plainly, as a graph, as overlapped microbatches, or as both.
+#pragma once
+
+#include "step_trace.hpp"
+
+#include <ferry/deepseek/model.hpp>
+#include <ferry/exec/graph.hpp>
+#include <ferry/ferry.hpp>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace ferry::decode {
+
+struct step_options {
+  bool graph = false;
+  int microbatches = 1;  ///< 0: overlap_pays decides, step by step
+  overlap_driver driver = overlap_driver::interleaved;
+  std::size_t traced_spans = 0;  ///< room for so many; 0: nothing is recorded
+
+  /// That the model must be made for.
+  int most_microbatches() const { return microbatches == 0 ? 2 : microbatches; }
+
+
+};
+
+/// Runs steps of decode, each token a sequence of its own.
+class step_runner {
+ public:
+  /// Errors   those of overlap::make
+  static result<step_runner> make(deepseek::model& model, group const& ranks,
+                                  step_options const& options);
+
+  /// Collective. `logits` [n, vocab], row i of token i.
+  result<void> run(deepseek::token_batch const& batch, matrix<float> logits);
+  /// For steps that are not decode: one piece, on the queue for compute.
+  result<void> forward(deepseek::token_batch const& batch, matrix<float> logits);
+
+  /// Null where nothing is recorded.
+  trace const* recorded() const { return recorder_ ? &recorder_->recorded() : nullptr; }
+  /// Steps that ran as more than one microbatch.
+  int overlapped_steps() const { return overlapped_; }
+
+ private:
+  step_runner(deepseek::model& model, group const& ranks, step_options const& options)
+      : model_(&model), ranks_(ranks), options_(options) {}
+  bool wants_overlap(int tokens) const;
+  result<void> put(bool split);
+
+  deepseek::model* model_;
+  group ranks_;
+  step_options options_;
+  std::optional<overlap> whole_, split_;
+  std::optional<graph> whole_graph_, split_graph_;
+  std::unique_ptr<stage_recorder> recorder_;
+  int steps_ = 0, overlapped_ = 0;
+};
+
+}  // namespace ferry::decode
