@@ -115,9 +115,10 @@ void add_steps(CLI::App& app, options& o) {
          "split decode steps: one part communicates while another computes; auto: where the ranks "
          "agree that it pays [1]")
       ->type_name("N|auto");
-  add_choice(app, "--overlap-driver", o.steps.driver, drivers,
-             "who puts the parts on their queues: one thread, threads that hand over, or threads at "
-             "once [interleaved]");
+  add_choice(
+      app, "--overlap-driver", o.steps.driver, drivers,
+      "who puts the parts on their queues: one thread, threads that hand over, or threads at "
+      "once [interleaved]");
 }
 
 void add_output(CLI::App& app, options& o) {

@@ -18,8 +18,8 @@ result<step_runner> step_runner::make(deepseek::model& model, group const& ranks
     FERRY_TRY(compute, queue::cpu_stream());
     FERRY_TRY(communication, queue::cpu_stream());
   }
-  FERRY_TRY(overlap whole, overlap::make(ranks, compute, splits ? communication : compute,
-                                         {.microbatches = 1}));
+  FERRY_TRY(overlap whole,
+            overlap::make(ranks, compute, splits ? communication : compute, {.microbatches = 1}));
   r.whole_.emplace(std::move(whole));
   if (splits) {
     FERRY_TRY(overlap split, overlap::make(ranks, compute, communication,
@@ -51,9 +51,9 @@ bool step_runner::wants_overlap(int tokens) const {
   shape.weight_bytes = model_->options().compute == dtype::f32 ? 4 : 2;
   shape.dispatch_row_bytes = shape.combine_row_bytes = c.hidden_size * shape.weight_bytes;
   shape.other_compute_s = 0;
-  return overlap_pays(shape, step_hardware::cpu(
-                                 ranks_.ranks_on_this_machine(),
-                                 static_cast<int>(std::thread::hardware_concurrency())))
+  return overlap_pays(shape,
+                      step_hardware::cpu(ranks_.ranks_on_this_machine(),
+                                         static_cast<int>(std::thread::hardware_concurrency())))
       .pays;
 }
 
@@ -72,8 +72,7 @@ result<void> step_runner::put(bool split) {
 result<void> step_runner::run(deepseek::token_batch const& batch, matrix<float> logits) {
   auto const tokens = static_cast<int>(batch.ids.size());
   agreed_step step{.padded = tokens};
-  if (split_)
-    FERRY_TRY(step, split_->agree(tokens, wants_overlap(tokens), model_->stages()));
+  if (split_) FERRY_TRY(step, split_->agree(tokens, wants_overlap(tokens), model_->stages()));
   std::vector<deepseek::token_batch> parts;
   for (int m = 0; m < step.microbatches; ++m) {
     auto const first = static_cast<std::size_t>(step.first_of(m, tokens));

@@ -26,8 +26,6 @@ struct step_options {
 
   /// That the model must be made for.
   int most_microbatches() const { return microbatches == 0 ? 2 : microbatches; }
-
-
 };
 
 /// Runs steps of decode, each token a sequence of its own.

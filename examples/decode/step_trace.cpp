@@ -15,11 +15,12 @@ stage_recorder::stage_recorder(std::span<stage_list const> lists, std::size_t ca
   for (std::size_t m = 0; m < lists.size(); ++m) {
     marks_.emplace_back();
     for (stage const& s : lists[m])
-      marks_.back().push_back({this,
-                               {.name = s.name,
-                                .queue = static_cast<std::int16_t>(s.on == stage_kind::compute ? 0 : 1),
-                                .microbatch = static_cast<std::int16_t>(m),
-                                .layer = s.layer}});
+      marks_.back().push_back(
+          {this,
+           {.name = s.name,
+            .queue = static_cast<std::int16_t>(s.on == stage_kind::compute ? 0 : 1),
+            .microbatch = static_cast<std::int16_t>(m),
+            .layer = s.layer}});
   }
 }
 
@@ -76,10 +77,9 @@ result<void> write_trace(std::vector<rank_span> const& spans, std::filesystem::p
     ranks = std::max(ranks, s.rank + 1);
   }
   for (int r = 0; r < ranks; ++r) {
-    out << fmt::format(
-        R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"rank {}"}}}},)"
-        "\n",
-        r, r);
+    out << fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":"rank {}"}}}},)"
+                       "\n",
+                       r, r);
     for (int q = 0; q < 2; ++q)
       out << fmt::format(
           R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"{}"}}}},)"
@@ -92,13 +92,13 @@ result<void> write_trace(std::vector<rank_span> const& spans, std::filesystem::p
         << fmt::format(
                R"({{"ph":"X","name":"{}","cat":"microbatch {}","pid":{},"tid":{},"ts":{:.3f},)"
                R"("dur":{:.3f},"args":{{"layer":{},"microbatch":{},"step":{}}}}})",
-               s.name, s.microbatch, s.rank, s.queue,
-               static_cast<double>(s.begin_ns - start) / 1e3,
+               s.name, s.microbatch, s.rank, s.queue, static_cast<double>(s.begin_ns - start) / 1e3,
                static_cast<double>(s.end_ns - s.begin_ns) / 1e3, s.layer, s.microbatch, s.step);
     first = false;
   }
   out << "\n]}\n";
-  if (!out.flush()) return error{error_code::io, fmt::format("{}: cannot be written", file.string())};
+  if (!out.flush())
+    return error{error_code::io, fmt::format("{}: cannot be written", file.string())};
   return {};
 }
 

@@ -21,10 +21,12 @@ struct colour {
   char const* fill;
 };
 constexpr colour colours[] = {
-    {"embedding", "#bdbdbd"},     {"attention", "#4c78a8"},        {"gate", "#9ecae9"},
-    {"dense", "#72b7b2"},         {"shared_expert", "#88d27a"},    {"experts", "#54a24b"},
-    {"dispatch_send", "#f58518"}, {"dispatch_receive", "#ffbf79"}, {"combine_send", "#b279a2"},
-    {"combine_receive", "#d6a5c9"}, {"head", "#79706e"},
+    {"embedding", "#bdbdbd"},     {"attention", "#4c78a8"},
+    {"gate", "#9ecae9"},          {"dense", "#72b7b2"},
+    {"shared_expert", "#88d27a"}, {"experts", "#54a24b"},
+    {"dispatch_send", "#f58518"}, {"dispatch_receive", "#ffbf79"},
+    {"combine_send", "#b279a2"},  {"combine_receive", "#d6a5c9"},
+    {"head", "#79706e"},
 };
 constexpr double left = 150, width = 1060, lane = 26, gap = 16, top = 88;
 
@@ -142,12 +144,14 @@ std::string timeline_of(std::vector<rank_span> const& spans) {
   return out + "</svg>\n";
 }
 
-result<void> write_timeline(std::vector<rank_span> const& spans, std::filesystem::path const& file) {
+result<void> write_timeline(std::vector<rank_span> const& spans,
+                            std::filesystem::path const& file) {
   if (spans.empty())
     return error{error_code::invalid_state, "no decode step was recorded that could be drawn"};
   std::ofstream out(file, std::ios::trunc);
   out << timeline_of(spans);
-  if (!out.flush()) return error{error_code::io, fmt::format("{}: cannot be written", file.string())};
+  if (!out.flush())
+    return error{error_code::io, fmt::format("{}: cannot be written", file.string())};
   return {};
 }
 

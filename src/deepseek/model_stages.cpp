@@ -86,8 +86,7 @@ result<void> layer_stages::run_dense() {
 
 result<void> layer_stages::route() {
   stopwatch clock;
-  FERRY_CHECK(
-      layer->moe->route(read_only(batch->normal(of->config.hidden_size)), batch->moe_work));
+  FERRY_CHECK(layer->moe->route(read_only(batch->normal(of->config.hidden_size)), batch->moe_work));
   clock.lap(of->times.moe.gate);
   return {};
 }
@@ -172,9 +171,8 @@ void model::state::add_moe_stages(layer_stages& s, stage_list& to) {
   add(
       "combine_send", communication,
       [this, &s](queue& q) {
-        return timed(q, s, times.moe.combine, [&] {
-          return s.slot->combine_send(q, as_tensor(read_only(s.expert_rows)));
-        });
+        return timed(q, s, times.moe.combine,
+                     [&] { return s.slot->combine_send(q, as_tensor(read_only(s.expert_rows))); });
       },
       true);
   add("combine_receive", communication, [this, &s, rows, columns](queue& q) -> result<void> {
@@ -192,11 +190,10 @@ void model::state::make_stages(model_batch& b, int microbatch) {
     state* model;
     model_batch* batch;
   };
-  b.stages.push_back({"embedding", compute, [this, &b](queue& q) {
-                        return q.run([both = of_batch{this, &b}] {
-                          return both.model->embed_batch(*both.batch);
-                        });
-                      }});
+  b.stages.push_back(
+      {"embedding", compute, [this, &b](queue& q) {
+         return q.run([both = of_batch{this, &b}] { return both.model->embed_batch(*both.batch); });
+       }});
   for (int i = 0; i < config.num_layers; ++i) {
     b.layers.push_back(std::make_unique<layer_stages>());
     layer_stages& s = *b.layers.back();
@@ -204,8 +201,7 @@ void model::state::make_stages(model_batch& b, int microbatch) {
     s.batch = &b;
     s.index = i;
     s.layer = &layers[static_cast<std::size_t>(i)];
-    b.stages.push_back(
-        {"attention", compute, computing<&layer_stages::attend>(s), false, i});
+    b.stages.push_back({"attention", compute, computing<&layer_stages::attend>(s), false, i});
     if (s.layer->moe) {
       s.slot = &exchange->microbatch(2 * microbatch + i % 2);
       add_moe_stages(s, b.stages);

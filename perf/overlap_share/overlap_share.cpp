@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+// How much of a step's communication is hidden behind compute? Two ranks, each with a thread for
+// compute and one for communication; a step is a few layers of compute, dispatch, compute, combine.
+// The same step is timed in four ways, in turn, in one run: computing only, communicating only, one
+// after the other, and as two microbatches that overlap.
+//
+// usage: ferry_overlap_share [--layers n] [--compute-us n] [--delay-us n] [--turns n]
+
+#include <ferry/exec/graph.hpp>
+#include <ferry/ferry.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace ferry;
+using clock_type = std::chrono::steady_clock;
+
+struct settings {
+  int layers = 8;
+  int compute_us = 400;  // of a layer's tokens, all of them
+  int delay_us = 200;    // longest pause of the network before an operation
+  int turns = 30;
+};
+
+constexpr int num_ranks = 2, tokens = 32, hidden = 512, topk = 2, experts = 8;
+
+double seconds_since(clock_type::time_point start) {
+  return std::chrono::duration<double>(clock_type::now() - start).count();
+}
+
+/// Work of a fixed size: sums over memory that stays in a cache.
+class busywork {
+ public:
+  busywork() : values_(8192, 1.0F) {
+    for (int turn = 0; turn < 5; ++turn) {
+      auto const start = clock_type::now();
+      for (int i = 0; i < 200; ++i) pass();
+      per_us_ = std::max(per_us_, 200 / (seconds_since(start) * 1e6));
+    }
+  }
+  void run(double us) {
+    int const passes = std::max(1, static_cast<int>(us * per_us_));
+    for (int i = 0; i < passes; ++i) pass();
+  }
+
+ private:
+  void pass() {
+    for (float& v : values_) v = v * 0.999F + 0.001F;
+  }
+  std::vector<float> values_;
+  double per_us_ = 0;
+};
+
+/// One microbatch of one rank.
+struct part {
+  int count;
+  microbatch* slot;
+  busywork* work;
+  settings const* s;
+  bool computes, communicates;
+  std::vector<float> x, y, made;
+  std::vector<std::int32_t> ids;
+
+  part(int n, microbatch& m, busywork& b, settings const& c, bool with_compute, bool with_exchange)
+      : count(n),
+        slot(&m),
+        work(&b),
+        s(&c),
+        computes(with_compute),
+        communicates(with_exchange),
+        x(static_cast<std::size_t>(tokens * hidden), 1.0F),
+        y(x.size()) {
+    for (int i = 0; i < tokens * topk; ++i) ids.push_back(i * 3 % experts);
+  }
+
+  stage_list stages() {
+    using enum stage_kind;
+    stage_list list;
+    // Experts take as long as all that comes before them.
+    double const us = s->compute_us / 2.0 * count / tokens;
+    auto const busy = [this, us](queue& q) {
+      return q.run([this, us]() -> result<void> {
+        work->run(us);
+        return {};
+      });
+    };
+    for (int layer = 0; layer < s->layers; ++layer) {
+      if (computes) list.push_back({"attention", compute, busy, false, layer});
+      if (communicates) {
+        list.push_back({"dispatch_send", communication,
+                        [this](queue& q) {
+                          return slot->dispatch_send(q,
+                                                     {.tokens = rows_of(x.data(), count, hidden),
+                                                      .choices = dense(ids.data(), count, topk)});
+                        },
+                        true, layer});
+        list.push_back({"dispatch_receive", communication,
+                        [this](queue& q) -> result<void> {
+                          FERRY_TRY(received const in, slot->dispatch_receive(q));
+                          made.resize(static_cast<std::size_t>(in.capacity * hidden));
+                          return {};
+                        },
+                        false, layer});
+      }
+      if (computes) list.push_back({"experts", compute, busy, false, layer});
+      if (communicates) {
+        list.push_back({"combine_send", communication,
+                        [this](queue& q) {
+                          return slot->combine_send(
+                              q, rows_of(made.data(),
+                                         static_cast<std::int64_t>(made.size()) / hidden, hidden));
+                        },
+                        true, layer});
+        list.push_back({"combine_receive", communication,
+                        [this](queue& q) {
+                          return slot->combine_receive(q, rows_of(y.data(), count, hidden));
+                        },
+                        false, layer});
+      }
+    }
+    return list;
+  }
+};
+
+enum way { computing, communicating, in_turn, overlapped, num_ways };
+
+/// Times a way of running the step; the step is captured once.
+class runner {
+ public:
+  runner(group const& ranks, exchange& ep, busywork& work, settings const& s, way w)
+      : ranks_(ranks) {
+    int const parts = w == overlapped ? 2 : 1;
+    queue compute = queue::cpu_stream().value(), other = queue::cpu_stream().value();
+    for (int i = 0; i < parts; ++i) {
+      parts_.push_back(std::make_unique<part>(tokens / parts, ep.microbatch(i), work, s,
+                                              w != communicating, w != computing));
+      lists_.push_back(parts_.back()->stages());
+    }
+    overlap_.emplace(overlap::make(ranks, compute, other, {.microbatches = parts}).value());
+    // Once outside of the graph: room for the experts' rows is made then.
+    overlap_->run(lists_).value();
+    compute.wait(std::chrono::seconds(60)).value();
+    graph_.emplace(capture(compute, [&] { return overlap_->run(lists_); }).value());
+  }
+  double seconds() {
+    ranks_.barrier().value();
+    auto const start = clock_type::now();
+    graph_->launch(overlap_->compute()).value();
+    overlap_->compute().wait(std::chrono::seconds(60)).value();
+    return seconds_since(start);
+  }
+
+ private:
+  group ranks_;
+  std::vector<std::unique_ptr<part>> parts_;
+  std::vector<stage_list> lists_;
+  std::optional<overlap> overlap_;
+  std::optional<graph> graph_;
+};
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+void report(settings const& s, std::array<std::vector<double>, num_ways> const& seen) {
+  constexpr char const* names[] = {"computing", "communicating", "in_turn", "overlapped"};
+  std::array<double, num_ways> ms{};
+  for (std::size_t w = 0; w < num_ways; ++w) {
+    ms[w] = 1e3 * median(seen[w]);
+    fmt::print("{{\"way\":\"{}\",\"ms\":{:.3f},\"steps\":{}}}\n", names[w], ms[w], seen[w].size());
+  }
+  // What no overlap avoids: the first half's first compute, and the last half's last way home.
+  double const ends = std::min(ms[computing], ms[communicating]) / (4.0 * s.layers);
+  double const bound = std::max(ms[computing], ms[communicating]) + ends;
+  double const to_hide = ms[in_turn] - bound, hidden = ms[in_turn] - ms[overlapped];
+  fmt::print("{{\"bound_ms\":{:.3f},\"hidden_ms\":{:.3f},\"share_hidden\":{:.3f},\"cores\":{}}}\n",
+             bound, hidden, to_hide > 0 ? hidden / to_hide : 0.0,
+             std::thread::hardware_concurrency());
+}
+
+void run_rank(group const& ranks, settings const& s) {
+  exchange_options o{.num_experts = experts, .topk = topk, .hidden = hidden, .max_tokens = tokens};
+  o.tokens = o.expert_rows = o.output = dtype::f32;
+  o.wire = o.combine_wire = wire::f32;
+  o.via = reach::network;
+  o.faults = {.reorder = 0, .delay = 100, .longest_delay = std::chrono::microseconds(s.delay_us)};
+  exchange ep = make_exchange(ranks, o).value();
+  busywork work;
+  std::vector<std::unique_ptr<runner>> ways;
+  for (int w = 0; w < num_ways; ++w)
+    ways.push_back(std::make_unique<runner>(ranks, ep, work, s, static_cast<way>(w)));
+  std::array<std::vector<double>, num_ways> seen;
+  for (int turn = 0; turn < s.turns; ++turn)
+    for (std::size_t w = 0; w < num_ways; ++w) seen[w].push_back(ways[w]->seconds());
+  ranks.barrier().value();
+  if (ranks.rank() == 0) report(s, seen);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  settings s;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    std::string const name = argv[i];
+    int const value = std::atoi(argv[i + 1]);
+    if (name == "--layers" && value > 0)
+      s.layers = value;
+    else if (name == "--compute-us" && value > 0)
+      s.compute_us = value;
+    else if (name == "--delay-us" && value >= 0)
+      s.delay_us = value;
+    else if (name == "--turns" && value > 0)
+      s.turns = value;
+    else {
+      fmt::print(stderr, "ferry_overlap_share: what is {} {}?\n", name, argv[i + 1]);
+      return 2;
+    }
+  }
+  thread_ranks const meeting = threads(num_ranks);
+  std::vector<std::thread> ranks;
+  for (int r = 0; r < num_ranks; ++r)
+    ranks.emplace_back([&, r] {
+      try {
+        run_rank(join(meeting.rank(r)).value(), s);
+      } catch (std::exception const& e) {
+        fmt::print(stderr, "ferry_overlap_share: rank {}: {}\n", r, e.what());
+        std::exit(1);
+      }
+    });
+  for (std::thread& t : ranks) t.join();
+}
