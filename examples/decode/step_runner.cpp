@@ -72,7 +72,9 @@ result<void> step_runner::put(bool split) {
 result<void> step_runner::run(deepseek::token_batch const& batch, matrix<float> logits) {
   auto const tokens = static_cast<int>(batch.ids.size());
   agreed_step step{.padded = tokens};
-  if (split_) FERRY_TRY(step, split_->agree(tokens, wants_overlap(tokens), model_->stages()));
+  if (split_) {
+    FERRY_TRY(step, split_->agree(tokens, wants_overlap(tokens), model_->stages()));
+  }
   std::vector<deepseek::token_batch> parts;
   for (int m = 0; m < step.microbatches; ++m) {
     auto const first = static_cast<std::size_t>(step.first_of(m, tokens));
