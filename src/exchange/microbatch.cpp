@@ -38,7 +38,8 @@ result<bool> microbatch::state::expect(stage wanted, char const* call, queue con
     return fail(error_code::invalid_state,
                 "{} on slot {} {} a capture, but the step was begun {} it: a step is captured "
                 "whole or not at all",
-                call, slot, capturing ? "within" : "outside of", captured ? "within" : "outside of");
+                call, slot, capturing ? "within" : "outside of",
+                captured ? "within" : "outside of");
   return capturing || q.is_asynchronous();
 }
 
@@ -86,9 +87,8 @@ result<void> microbatch::state::run(queue& q, Run const& kernels) {
     last_queue = q;
   }
   if (core.on_device) return run_on_device(q, kernels);
-  return q.on_host().stream.put([this, executor = &q.executor(), kernels] {
-    return run_on_cpu(*executor, kernels);
-  });
+  return q.on_host().stream.put(
+      [this, executor = &q.executor(), kernels] { return run_on_cpu(*executor, kernels); });
 }
 
 template <class Run>
@@ -142,17 +142,17 @@ result<void> microbatch::state::run_on_cpu(cpu_executor& executor, Run const& ke
 namespace {
 
 send_rows sending_of(step_frame const& frame, dispatch_input const& input) {
-  return {.frame = frame,
-          .tokens = input.tokens.data,
-          .token_stride = input.tokens.stride_bytes(),
-          .type = input.tokens.type,
-          .scales = input.scales.data,
-          .scale_stride = input.scales.row_stride,
-          .caller = {input.choices.data, input.choices.row_stride,
-                     input.choices.type == id_type::int64, input.weights.data,
-                     input.weights.row_stride},
-          .num_tokens = static_cast<std::int32_t>(input.tokens.rows),
-          .num_tokens_there = input.num_tokens};
+  return {
+      .frame = frame,
+      .tokens = input.tokens.data,
+      .token_stride = input.tokens.stride_bytes(),
+      .type = input.tokens.type,
+      .scales = input.scales.data,
+      .scale_stride = input.scales.row_stride,
+      .caller = {input.choices.data, input.choices.row_stride, input.choices.type == id_type::int64,
+                 input.weights.data, input.weights.row_stride},
+      .num_tokens = static_cast<std::int32_t>(input.tokens.rows),
+      .num_tokens_there = input.num_tokens};
 }
 
 }  // namespace
@@ -192,8 +192,7 @@ result<received> microbatch::dispatch_receive(queue& q) {
   result<void> const fits = check_capacity(s.frame, s.frame.memory.counts, s.frame.memory.wanted);
   if (fits) return s.last;
   // Told now, and not by wait() again.
-  s.told_without_room =
-      s.frame.memory.tallies[static_cast<std::size_t>(tally::rows_without_room)];
+  s.told_without_room = s.frame.memory.tallies[static_cast<std::size_t>(tally::rows_without_room)];
   return fits.error();
 }
 

@@ -97,7 +97,8 @@ class model {
   /// i, the others empty. What a step needs is read from here when it runs, so that its stages may
   /// be captured once and replayed.
   /// Order    all that was put before has run
-  /// Errors   as forward; invalid_argument also more batches than microbatches, or a sequence in two
+  /// Errors   as forward; invalid_argument also more batches than microbatches, or a sequence in
+  /// two
   ///          of them
   result<void> bring(std::span<token_batch const> batches);
   /// The stages of each microbatch, for `overlap`: from the embedding to `logits`. Collective: in
