@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-LAYERS = ["base", "exec", "memory", "transport", "kernels", "options", "group", "exchange", "balance", "deepseek"]
+LAYERS = ["base", "files", "exec", "memory", "transport", "kernels", "options", "group", "exchange", "balance", "deepseek"]
 
 # Headers directly in include/ferry belong to a layer too.
 API_LAYER = {

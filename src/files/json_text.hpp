@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace ferry::deepseek {
+namespace ferry {
 
 /// The document in `text`. Stricter than the format asks: a name that stands twice in one object,
 /// more than `max_depth` levels, or anything after the document is an error. `name` stands for the
@@ -29,4 +29,4 @@ result<std::string> read_text_file(std::filesystem::path const& file, std::size_
 /// error, where a file that is absent may be left out.
 bool is_in_directory(std::filesystem::path const& file);
 
-}  // namespace ferry::deepseek
+}  // namespace ferry

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-#include <ferry/deepseek/safetensors.hpp>
+#include <ferry/files/safetensors.hpp>
 
-#include "deepseek/safetensors_writer.hpp"
-#include "deepseek/scratch_directory.hpp"
+#include "files/safetensors_writer.hpp"
+#include "files/scratch_directory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include <numeric>
 #include <random>
 
-namespace ferry::deepseek {
+namespace ferry {
 namespace {
 
 using test::safetensors_bytes;
@@ -282,4 +282,4 @@ TEST_F(safetensors_file, survives_every_flipped_bit_and_random_damage) {
 }
 
 }  // namespace
-}  // namespace ferry::deepseek
+}  // namespace ferry

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-#include <ferry/deepseek/safetensors.hpp>
+#include <ferry/files/safetensors.hpp>
 
 #include "base/fail.hpp"
-#include "deepseek/json_text.hpp"
+#include "files/json_text.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -22,7 +22,7 @@
 #include <optional>
 #include <utility>
 
-namespace ferry::deepseek {
+namespace ferry {
 namespace {
 
 using json = nlohmann::json;
@@ -348,4 +348,4 @@ std::filesystem::path const& safetensors::path() const {
   return state_->path;
 }
 
-}  // namespace ferry::deepseek
+}  // namespace ferry

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-#include "deepseek/json_text.hpp"
+#include "files/json_text.hpp"
 
 #include "base/fail.hpp"
-#include "deepseek/tokenizer/utf8.hpp"
+#include "files/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@
 #include <set>
 #include <vector>
 
-namespace ferry::deepseek {
+namespace ferry {
 namespace {
 
 using json = nlohmann::json;
@@ -146,4 +146,4 @@ result<std::string> read_text_file(std::filesystem::path const& file, std::size_
   return text;
 }
 
-}  // namespace ferry::deepseek
+}  // namespace ferry

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ferry::deepseek {
+namespace ferry {
 
 /// Element types that a safetensors file can hold.
 enum class storage_type : std::uint8_t {
@@ -81,4 +81,4 @@ class safetensors {
   std::shared_ptr<state> state_;
 };
 
-}  // namespace ferry::deepseek
+}  // namespace ferry

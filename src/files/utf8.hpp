@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace ferry::deepseek {
+namespace ferry {
 
 /// What stands at the front of a byte string.
 struct utf8_front {
@@ -41,4 +41,4 @@ void move_characters(std::string& from, std::string& to);
 /// The character that stands for broken bytes.
 inline constexpr std::string_view replacement_character = "\xEF\xBF\xBD";
 
-}  // namespace ferry::deepseek
+}  // namespace ferry

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace ferry::deepseek {
+namespace ferry {
 
 /// The fields of one object. The first error is kept, and every later read then returns its
 /// fallback, so that a long list of reads needs one check at its end.
@@ -107,4 +107,4 @@ class json_fields {
   std::optional<error> first_;
 };
 
-}  // namespace ferry::deepseek
+}  // namespace ferry

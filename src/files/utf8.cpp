@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-#include "deepseek/tokenizer/utf8.hpp"
+#include "files/utf8.hpp"
 
-namespace ferry::deepseek {
+namespace ferry {
 
 namespace {
 
@@ -94,4 +94,4 @@ void move_characters(std::string& from, std::string& to) {
   from.erase(0, from.size() - rest.size());
 }
 
-}  // namespace ferry::deepseek
+}  // namespace ferry
