@@ -11,6 +11,9 @@
 
 namespace ferry::test {
 
+using device_verbs::big;
+using device_verbs::cpu_nic_access;
+
 /// Queue memory is one buffer: entries, completions, records, registers, search table.
 struct emulated_nic::queue_state {
   buffer memory;
@@ -99,9 +102,13 @@ result<queue_pair> emulated_nic::make_queue(std::uint32_t num_entries) {
   return queues_.back()->pair;
 }
 
-queue_pair const& emulated_nic::pair(std::uint32_t number) const {
+void emulated_nic::set_start(queue_pair const& queue, std::uint32_t index, std::uint32_t packet) {
   std::lock_guard lock(mutex_);
-  return queues_.at(number - 0x1234)->pair;
+  queue_state& q = *queues_.at(queue.number - 0x1234);
+  q.fetched = q.position = q.read = index;
+  if (vendor_ == nic_vendor::bnxt) q.reader = make_bnxt_reader(q.pair, packet);
+  if (queue.completion_record)
+    cpu_nic_access{}.store(queue.completion_record, big(std::uint32_t{index & 0xffffff}));
 }
 
 result<std::vector<std::byte>> emulated_nic::endpoint_of(queue_pair const& queue) {

@@ -59,6 +59,10 @@ class emulated_nic final : public device_verbs::direct_nic {
   result<std::vector<std::byte>> endpoint_of(queue_pair const& queue) override;
   result<void> connect(queue_pair const& queue, std::span<std::byte const> endpoint) override;
 
+  /// Makes a queue look as if it had carried so many entries and packets before. `index` is a
+  /// multiple of twice its length, so that rounds come out as in a new one.
+  void set_start(queue_pair const& queue, std::uint32_t index, std::uint32_t packet);
+
   /// Looks at all doorbells, carries out at most one operation, writes completions that are due.
   /// Returns whether anything happened.
   bool turn();
@@ -66,8 +70,6 @@ class emulated_nic final : public device_verbs::direct_nic {
   std::vector<refused> refusals() const;
   nic_counts counts() const;
   std::uint32_t id() const { return id_; }
-  /// The register and memory of a queue, for tests that write them wrongly.
-  queue_pair const& pair(std::uint32_t number) const;
 
  private:
   struct operation {

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <ferry/transport/device_verbs/byte_order.hpp>
-#include <ferry/transport/device_verbs/completion.hpp>
 #include <ferry/transport/device_verbs/nic_access.hpp>
+#include <ferry/transport/device_verbs/queue_pair.hpp>
 #include <ferry/transport/device_verbs/work.hpp>
 
 #include <cstddef>

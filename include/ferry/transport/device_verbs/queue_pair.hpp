@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-/// A send queue and its completion queue as they lie in memory, and the counters of who writes it.
+/// A send queue and its completion queue as they lie in memory, the counters of who writes it, and
+/// what completions say.
 #pragma once
 
 #include <cstddef>
@@ -58,6 +59,15 @@ struct queue_counters {
   std::uint32_t polling;    ///< 0: nobody reads completions just now
   std::uint32_t packet;     ///< the next packet's sequence number; moves with `published`
   std::uint32_t status;     ///< a nic_status; the first failure stays, and ends all posting
+};
+
+/// A completion queue entry after it lost its vendor's form.
+struct completion {
+  bool there = false;  ///< the NIC has written the entry in this round
+  nic_status status = nic_status::ok;
+  /// Entries done so far, all together, of which only the bits in `counted` are known.
+  std::uint32_t done = 0;
+  std::uint32_t counted = 0;
 };
 
 }  // namespace ferry::device_verbs

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <ferry/exec/team.hpp>
-#include <ferry/transport/device_verbs/completion.hpp>
 #include <ferry/transport/device_verbs/nic_access.hpp>
 #include <ferry/transport/device_verbs/queue_pair.hpp>
 #include <ferry/transport/device_verbs/work.hpp>
