@@ -7,6 +7,7 @@
 #include <ferry/transport/device_verbs/direct_transport.hpp>
 #include <ferry/transport/mapped_window.hpp>
 
+#include "nic/direct_queue.hpp"
 #include "nic/emulated_nic.hpp"
 #include "transport/device_verbs/peer_address.hpp"
 
@@ -14,8 +15,6 @@
 #include <vector>
 
 namespace ferry::test {
-
-inline constexpr nic_vendor all_vendors[] = {nic_vendor::mlx5, nic_vendor::bnxt, nic_vendor::ionic};
 
 /// The transport of a rank whose NIC knows the windows of all, and is connected to all. `nic`, if
 /// asked for, is the emulator behind it, valid while the transport lives.

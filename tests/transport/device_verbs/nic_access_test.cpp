@@ -53,7 +53,8 @@ TEST(nic_access, loses_patience_after_its_time_and_not_before) {
   }
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(30));
   EXPECT_GT(turns, 0);
-  EXPECT_FALSE(p.left());
+  int more = 0;
+  while (p.left()) ASSERT_LT(++more, 100) << "looks at the clock now and then";
 }
 
 }  // namespace

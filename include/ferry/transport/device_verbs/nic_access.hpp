@@ -10,6 +10,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <thread>
 
 namespace ferry::device_verbs {
 
@@ -63,21 +64,24 @@ concept patience = requires(Patience& p) {
   { p.left() } -> std::same_as<bool>;
 };
 
-/// Patience of a host thread, counted from the first look.
+/// Patience of a host thread, counted from the first look. Gives its core away now and then: whoever
+/// is waited for may need it.
 class host_patience {
  public:
   explicit host_patience(std::chrono::nanoseconds most) : most_(most) {}
   bool left() {
+    if (++turns_ % spin_turns != 0) return true;
     auto const now = std::chrono::steady_clock::now();
-    if (!waiting_) start_ = now;
-    waiting_ = true;
-    return now - start_ < most_;
+    if (turns_ == spin_turns) end_ = now + most_;
+    std::this_thread::yield();
+    return now < end_;
   }
 
  private:
+  static constexpr std::uint64_t spin_turns = 32;
   std::chrono::nanoseconds most_;
-  std::chrono::steady_clock::time_point start_;
-  bool waiting_ = false;
+  std::chrono::steady_clock::time_point end_;
+  std::uint64_t turns_ = 0;
 };
 
 }  // namespace ferry::device_verbs
