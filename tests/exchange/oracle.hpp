@@ -229,17 +229,19 @@ inline std::int64_t random_id(world const& w, dice& from) {
   return pick(from, 0, experts - 1);
 }
 
-inline rank_step random_rank_step(world const& w, dice& from, int rank) {
+/// A rank's step of given choices: payload, weights and added rows are drawn.
+/// Shapes   `ids` [tokens, topk]
+inline rank_step rank_step_of(world const& w, dice& from, int rank, std::vector<std::int64_t> ids) {
   exchange_options const& o = w.options;
   auto const k = static_cast<std::size_t>(o.topk);
   auto const hidden = static_cast<std::size_t>(o.hidden);
   rank_step made;
-  made.tokens = one_in(from, 5) ? 0 : one_in(from, 4) ? o.max_tokens : pick(from, 0, o.max_tokens);
+  made.tokens = static_cast<int>(ids.size() / k);
   auto const tokens = static_cast<std::size_t>(made.tokens);
+  made.ids = std::move(ids);
   made.weighted = !one_in(from, 5);
   int const shift = pick(from, 0, 60);
   for (std::size_t i = 0; i < tokens * k; ++i) {
-    made.ids.push_back(random_id(w, from));
     // Different for each choice of a token.
     int const weight =
         1 + static_cast<int>(i * 3 + i / k * 7 + static_cast<std::size_t>(shift)) % 61;
@@ -266,6 +268,15 @@ inline rank_step random_rank_step(world const& w, dice& from, int rank) {
     made.sent.push_back(std::move(opaque));
   }
   return made;
+}
+
+inline rank_step random_rank_step(world const& w, dice& from, int rank) {
+  exchange_options const& o = w.options;
+  int const tokens =
+      one_in(from, 5) ? 0 : one_in(from, 4) ? o.max_tokens : pick(from, 0, o.max_tokens);
+  std::vector<std::int64_t> ids;
+  for (int i = 0; i < tokens * o.topk; ++i) ids.push_back(random_id(w, from));
+  return rank_step_of(w, from, rank, std::move(ids));
 }
 
 /// The (expert, source, token, choice) order, and where it puts every row.
