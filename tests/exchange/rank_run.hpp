@@ -83,8 +83,8 @@ struct brought_memory {
         std::copy(row.row.begin(), row.row.end(), rows.at(t, 0));
         std::copy(row.scales.begin(), row.scales.end(), scales.begin() + t * scale_stride);
       } else {
-        for (int c = 0; c < o.hidden; ++c)
-          rows.set(t, c, s.rows[static_cast<std::size_t>(t * o.hidden + c)]);
+        auto const first = s.rows.begin() + std::int64_t{t} * o.hidden;
+        store_row(rows.at(t, 0), o.tokens, {first, first + o.hidden});
       }
       for (int k = 0; k < o.topk; ++k) {
         auto const to = static_cast<std::size_t>(t * id_stride + k);
@@ -176,12 +176,13 @@ class step_check {
       for (std::int64_t p = view.starts[e]; p < view.starts[e] + view.counts[e]; ++p) {
         std::int64_t const row = view.index ? view.index[p] : p;
         std::byte const* const scales = view.scales.data ? view.scales[row] : nullptr;
-        std::vector<float> const x =
+        std::vector<float> x =
             o.wire == wire::opaque
                 ? out_of_wire(view.rows[row], scales, o.wire, o.hidden, w_.row_bytes())
                 : out_of_wire(view.rows[row], scales, o.wire, view.rows.type, o.hidden);
-        for (int c = 0; c < o.hidden; ++c)
-          made.set(p, c, expert(view.first_expert + e, x[static_cast<std::size_t>(c)]));
+        affine const of_expert = expert_map(view.first_expert + e);
+        for (float& v : x) v = of_expert(v);
+        store_row(made.at(p, 0), o.expert_rows, x);
       }
     return made;
   }
@@ -191,7 +192,18 @@ class step_check {
     std::vector<float> const& want = current().output[static_cast<std::size_t>(rank_)];
     std::vector<std::int64_t> const& exact = current().exact[static_cast<std::size_t>(rank_)];
     std::size_t const size = bytes_of(o.output);
+    auto const hidden = static_cast<std::size_t>(o.hidden);
+    std::vector<std::byte> row_bits(hidden * size);
     for (std::size_t i = 0; i < want.size(); ++i) {
+      if (i % hidden == 0 && exact.empty()) {
+        auto const first = want.begin() + static_cast<std::ptrdiff_t>(i);
+        store_row(row_bits.data(), o.output, {first, first + o.hidden});
+        if (std::memcmp(row_bits.data(), rows.at(static_cast<std::int64_t>(i / hidden), 0),
+                        row_bits.size()) == 0) {
+          i += hidden - 1;
+          continue;
+        }
+      }
       auto const t = static_cast<std::int64_t>(i) / o.hidden,
                  c = static_cast<std::int64_t>(i) % o.hidden;
       std::byte bits[4] = {};
