@@ -4,7 +4,7 @@
 #include "choices_file.hpp"
 
 #include <fmt/format.h>
-#include <ferry/deepseek/safetensors.hpp>
+#include <ferry/files/safetensors.hpp>
 
 #include <cstring>
 #include <fstream>
@@ -122,8 +122,8 @@ result<choices_file> read_npy(std::string const& path) {
 }
 
 result<choices_file> read_safetensors(std::string const& path) {
-  using deepseek::storage_type;
-  FERRY_TRY(auto const file, deepseek::safetensors::open(path));
+  using ferry::storage_type;
+  FERRY_TRY(auto const file, ferry::safetensors::open(path));
   auto const names = file.names();
   if (names.empty()) return wrong(error_code::invalid_argument, path, "holds no tensor");
   if (names.size() > 1 && !file.has("choices"))
