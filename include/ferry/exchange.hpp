@@ -89,6 +89,11 @@ class exchange;
 /// An independent slot of an exchange: one step at a time, in the order dispatch_send,
 /// dispatch_receive, then combine_send, combine_receive or release. Slots may interleave, in the
 /// same order on all ranks (R8). One thread at a time per slot.
+/// Order    on queues that run later than the call (streams, and any queue while it is captured) the
+///          host looks at nothing in memory: token counts out of range and overflows are reported by
+///          `wait`; expert rows are given for all `received::capacity` positions, output rows for
+///          all rows of tokens. A captured step is whole: from dispatch_send to combine_receive or
+///          release in one capture; a launch of its graph is a step
 /// Errors   every call: invalid_state out of order (nothing changed, may be repeated) or on a
 /// broken
 ///          group, with the first cause; unreachable, timeout naming the rank to blame, transport a
@@ -128,10 +133,10 @@ class microbatch {
   /// Ends a step whose results nobody wants. Collective, in place of combine.
   result<void> release(queue& q);
 
-  /// Waits until all calls of this slot on the queue are done, and says how they went. Calls on a
-  /// device other than the CPU return before that: what went wrong in them is reported here, or by
-  /// a later call. On the CPU there is nothing left to wait for.
-  /// Errors   capacity as dispatch_receive; invalid_argument a token count in device memory was out
+  /// Waits until all calls of this slot on the queue are done, and says how they went. Calls on
+  /// queues that run by themselves return before that: what went wrong in them, and in launches of
+  /// graphs, is reported here, or by a later call.
+  /// Errors   capacity as dispatch_receive; invalid_argument a token count in memory was out
   ///          of range, and was cut: both once, the steps themselves are as they should be; timeout
   ///          the queue is not done after twice the exchange's timeout; device
   result<void> wait(queue& q);

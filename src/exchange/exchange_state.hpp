@@ -10,6 +10,7 @@
 #include <ferry/transport/outbox.hpp>
 
 #include "exchange/device_rank.hpp"
+#include "exec/capture_record.hpp"
 #include "kernels/cpu_kernels.hpp"
 
 #include <atomic>
@@ -78,10 +79,11 @@ int gone_peer(exchange_core const& core);
 error explain(exchange_core const& core, failure const& f);
 
 /// One slot.
-struct microbatch::state {
+struct microbatch::state final : capture_member {
   state(exchange_core& c, int slot_index) : core(c), slot(slot_index) {}
-  /// On a device waits for the slot's last call: its memory is about to go.
+  /// Waits for the slot's last call on a queue that runs by itself: its memory is about to go.
   ~state();
+  state(state const&) = delete;
   result<void> allocate();
 
   exchange_core& core;
@@ -95,31 +97,41 @@ struct microbatch::state {
 
   enum class stage { idle, sent, received, returned };
   stage at = stage::idle;
-  std::atomic<std::uint64_t> steps = 0;  ///< counted while other threads may look
+  bool captured = false;                 ///< whether the open step is being captured
+  std::atomic<std::uint64_t> steps = 0;  ///< on the CPU: counted while other threads may look
   received last;
   send_rows sending;                    ///< of this step: later rounds send from it
   return_rows returning;                ///< likewise
-  std::optional<queue> last_queue;      ///< on a device: of the last call
-  std::int64_t most_tokens = 0;         ///< on a device: that the open step can have
-  std::uint64_t told_without_room = 0;  ///< on a device: what wait() has reported before
+  std::optional<queue> last_queue;      ///< of the last call, if that queue runs by itself
+  std::int64_t most_tokens = 0;         ///< that the open step can have, as far as the host knows
+  std::uint64_t told_without_room = 0;  ///< what wait() has reported before
   std::uint64_t told_misstated = 0;     ///< likewise
 
-  result<void> expect(stage wanted, char const* call) const;
+  /// What every call asks first. Returns  whether the call runs later than it returns: then the
+  /// host looks at nothing that lies in memory.
+  result<bool> expect(stage wanted, char const* call, queue const& q);
   result<void> check_queue(queue const& q) const;
   /// Runs kernels on the queue, then reports what went wrong in them; on a device, what is known
   /// of it so far.
   template <class Run>
   result<void> run(queue& q, Run const& kernels);
   template <class Run>
-  result<void> run_on_cpu(queue& q, Run const& kernels);
+  result<void> run_on_cpu(cpu_executor& executor, Run const& kernels);
   template <class Run>
   result<void> run_on_device(queue& q, Run const& kernels);
 
   /// On a device: what has been recorded, if anything; breaks the group.
   result<void> failure_so_far() const;
   result<void> wait_on_device(queue& q);
+  result<void> wait_on_cpu(queue& q);
   /// Capacity and token counts that kernels had to cut, once the queue is done.
   result<void> report_cuts();
+  /// Copies from the slot's memory, which no call uses now.
+  result<void> read(void* to, void const* from, std::size_t bytes) const;
+
+  result<void> is_whole() const override;
+  void forget_capture() override;
+  result<void> may_launch(queue const& q) override;
 };
 
 struct exchange::state {

@@ -258,16 +258,23 @@ exchange_counters exchange::counters() const {
   for (ferry::microbatch const& slot : state_->slots) {
     std::uint64_t* const there = slot.state_->frame.memory.tallies;
     tallies seen{};
+    std::uint64_t steps = slot.state_->steps;
     if (device_rank const* const rank = state_->core.on_device.get()) {
-      if (result<void> const read = rank->read(seen.data(), there, sizeof seen); !read)
-        state_->core.ranks.mark_broken(read.error());
+      // Replays are known there alone: the gather's clock counts them.
+      step_frame const& frame = slot.state_->frame;
+      std::uint64_t const* const ticks =
+          frame.memory.ticks + static_cast<int>(phase::gather) * state_->core.options.blocks;
+      result<void> read = rank->read(seen.data(), there, sizeof seen);
+      if (read) read = rank->read(&steps, ticks, sizeof steps);
+      if (!read) state_->core.ranks.mark_broken(read.error());
+      steps /= frame.shape.step_epochs();
     } else {
       // Other threads may be running steps of other slots.
       for (std::size_t t = 0; t < seen.size(); ++t)
         seen[t] = std::atomic_ref(there[t]).load(std::memory_order_relaxed);
     }
     auto const of = [&](tally t) { return seen[static_cast<std::size_t>(t)]; };
-    sum.steps += slot.state_->steps;
+    sum.steps += steps;
     sum.dispatch_bytes += of(tally::sent_bytes);
     sum.dispatch_self_bytes += of(tally::sent_self_bytes);
     sum.combine_bytes += of(tally::returned_bytes);

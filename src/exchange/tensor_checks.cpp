@@ -83,7 +83,7 @@ result<void> check_scales(exchange_shape const& shape, dispatch_input const& inp
 
 }  // namespace
 
-result<void> check_dispatch(exchange_core const& core, dispatch_input const& input) {
+result<void> check_dispatch(exchange_core const& core, dispatch_input const& input, bool later) {
   exchange_options const& options = core.options;
   exchange_shape const& shape = core.shape;
   bool const opaque = shape.sent == wire::opaque;
@@ -93,7 +93,7 @@ result<void> check_dispatch(exchange_core const& core, dispatch_input const& inp
   if (rows > options.max_tokens && !input.num_tokens)
     return fail(error_code::invalid_argument, "{} tokens; options.max_tokens allows {}", rows,
                 options.max_tokens);
-  if (input.num_tokens && !core.on_device &&
+  if (input.num_tokens && !later &&
       (*input.num_tokens < 0 || *input.num_tokens > rows || *input.num_tokens > options.max_tokens))
     return fail(error_code::invalid_argument,
                 "num_tokens is {}; there are {} rows of tokens, and options.max_tokens allows {}",
@@ -102,13 +102,14 @@ result<void> check_dispatch(exchange_core const& core, dispatch_input const& inp
   return check_scales(shape, input, rows);
 }
 
-result<void> check_expert_rows(microbatch::state const& slot, const_tensor const& rows) {
+result<void> check_expert_rows(microbatch::state const& slot, const_tensor const& rows,
+                               bool later) {
   exchange_options const& options = slot.core.options;
   FERRY_CHECK(check_rows("expert rows", rows, options.expert_rows, options.hidden));
-  if (slot.core.on_device) {
+  if (later) {
     if (rows.rows >= slot.frame.layout.capacity) return {};
     return fail(error_code::invalid_argument,
-                "{} expert rows; on a device there must be one for each of the {} positions",
+                "{} expert rows; a call that runs later needs one for each of the {} positions",
                 rows.rows, slot.frame.layout.capacity);
   }
   if (rows.rows < *slot.frame.memory.end)
@@ -118,10 +119,9 @@ result<void> check_expert_rows(microbatch::state const& slot, const_tensor const
 }
 
 result<void> check_output(microbatch::state const& slot, tensor const& output,
-                          const_tensor const& added) {
+                          const_tensor const& added, bool later) {
   exchange_options const& options = slot.core.options;
-  std::int64_t const tokens =
-      slot.core.on_device ? slot.most_tokens : *slot.frame.memory.num_tokens;
+  std::int64_t const tokens = later ? slot.most_tokens : *slot.frame.memory.num_tokens;
   const_tensor const view{output.data, output.rows, output.columns, output.type,
                           output.row_stride_bytes};
   FERRY_CHECK(check_rows("output rows", view, options.output, options.hidden));

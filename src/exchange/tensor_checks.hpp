@@ -8,12 +8,12 @@
 
 namespace ferry {
 
-// The host never looks at a device's memory: what lies there is then taken to be as large as it may
-// be, and checked by the kernels.
-result<void> check_dispatch(exchange_core const& core, dispatch_input const& input);
-result<void> check_expert_rows(microbatch::state const& slot, const_tensor const& rows);
+// `later`: the call runs after it has returned, so the host looks at nothing that lies in memory.
+// That is then taken to be as large as it may be, and checked by the kernels.
+result<void> check_dispatch(exchange_core const& core, dispatch_input const& input, bool later);
+result<void> check_expert_rows(microbatch::state const& slot, const_tensor const& rows, bool later);
 result<void> check_output(microbatch::state const& slot, tensor const& output,
-                          const_tensor const& added);
+                          const_tensor const& added, bool later);
 /// `counts` and `wanted`: the slot's, in memory of the host.
 /// Errors   capacity an expert that received more rows than there is room
 result<void> check_capacity(step_frame const& frame, std::int32_t const* counts,

@@ -5,6 +5,7 @@
 
 #include "base/fail.hpp"
 #include "exec/device_backend.hpp"
+#include "exec/queue_stream.hpp"
 
 namespace ferry {
 
@@ -23,7 +24,8 @@ struct event::state {
   }
 
   device where;
-  void* handle = nullptr;
+  void* handle = nullptr;  ///< on other devices
+  host_event on_host;      ///< on the CPU
 };
 
 result<event> event::on(device const& where) {
@@ -35,24 +37,26 @@ result<event> event::on(device const& where) {
   return made;
 }
 
-// What stands on a CPU queue is done when the call that put it there returns.
 result<void> event::record(queue& q) {
   FERRY_TRY(device_backend const* const backend, state_->backend_for(q));
-  if (!backend) return {};
+  if (!backend) {
+    q.on_host().stream.record(state_->on_host);
+    return {};
+  }
   return to_result(backend->record(state_->where.ordinal(), state_->handle, q.stream()));
 }
 
 result<void> event::hold(queue& q) const {
   FERRY_TRY(device_backend const* const backend, state_->backend_for(q));
-  if (!backend) return {};
+  if (!backend) return q.on_host().stream.wait_for(state_->on_host);
   return to_result(backend->wait_event(state_->where.ordinal(), q.stream(), state_->handle));
 }
 
 result<bool> event::happened() const {
   device::state const& about = state_->where.about();
+  if (!about.backend) return state_->on_host.has_happened();
   bool done = true;
-  if (about.backend)
-    FERRY_CHECK(to_result(about.backend->event_done(about.ordinal, state_->handle, &done)));
+  FERRY_CHECK(to_result(about.backend->event_done(about.ordinal, state_->handle, &done)));
   return done;
 }
 

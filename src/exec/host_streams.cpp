@@ -6,8 +6,17 @@
 #include "base/fail.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 namespace ferry {
+namespace {
+
+// Whoever an event waits for has deadlines of its own, which are shorter: this one ends only what
+// waits for itself.
+constexpr std::chrono::seconds longest_hold{3600};
+constexpr std::size_t jobs_at_first = 256;
+
+}  // namespace
 
 /// What is being captured, by all streams that events have drawn in.
 class host_capture {
@@ -122,8 +131,8 @@ void host_graph::work_loop(std::size_t branch) {
 }
 
 // Signals are given also after a failure, so that no branch waits for ever.
-void host_graph::run_branch(branch const& steps) {
-  for (step const& s : steps) {
+void host_graph::run_branch(branch& steps) {
+  for (step& s : steps) {
     std::unique_lock lock(guard_);
     if (s.waits >= 0) {
       changed_.wait(lock, [&] { return signals_[static_cast<std::size_t>(s.waits)]; });
@@ -132,19 +141,39 @@ void host_graph::run_branch(branch const& steps) {
       changed_.notify_all();
     } else if (!failed_) {
       lock.unlock();
-      if (result<void> done = s.job(); !done) fail(std::move(done).error());
+      if (result<void> done = s.job(); !done) note(std::move(done).error());
     }
   }
 }
 
-void host_graph::fail(error why) {
+void host_graph::note(error why) {
   std::lock_guard const lock(guard_);
   if (!failed_) failed_ = std::move(why);
 }
 
-host_stream::host_stream() : thread_([this] { work_loop(); }) {}
+result<void> host_event::count::wait_until(std::uint64_t turn) {
+  std::unique_lock waiting(guard);
+  if (changed.wait_for(waiting, longest_hold, [&] { return happened >= turn; })) return {};
+  return fail(error_code::timeout, "an event that a queue waits for did not happen within {} s",
+              longest_hold.count());
+}
+
+void host_event::count::reach(std::uint64_t turn) {
+  {
+    std::lock_guard const counting(guard);
+    happened = std::max(happened, turn);
+  }
+  changed.notify_all();
+}
+
+host_stream::host_stream(host_worker by) : by_(by) {
+  if (by == host_worker::caller) return;
+  jobs_.resize(jobs_at_first);
+  thread_ = std::thread([this] { work_loop(); });
+}
 
 host_stream::~host_stream() {
+  if (by_ == host_worker::caller) return;
   {
     std::lock_guard const lock(guard_);
     stop_ = true;
@@ -153,33 +182,56 @@ host_stream::~host_stream() {
   thread_.join();
 }
 
+void host_stream::push(queued q) {
+  if (waiting_ == jobs_.size()) {
+    std::vector<queued> larger(2 * jobs_.size());
+    for (std::size_t i = 0; i < waiting_; ++i)
+      larger[i] = std::move(jobs_[(first_ + i) % jobs_.size()]);
+    jobs_ = std::move(larger);
+    first_ = 0;
+  }
+  jobs_[(first_ + waiting_++) % jobs_.size()] = std::move(q);
+  changed_.notify_all();
+}
+
+host_stream::queued host_stream::pop() {
+  queued q = std::move(jobs_[first_]);
+  first_ = (first_ + 1) % jobs_.size();
+  --waiting_;
+  return q;
+}
+
 void host_stream::work_loop() {
   std::unique_lock lock(guard_);
   for (;;) {
-    changed_.wait(lock, [this] { return stop_ || !jobs_.empty(); });
-    if (jobs_.empty()) return;
-    host_job job = std::move(jobs_.front());
-    jobs_.pop_front();
+    changed_.wait(lock, [this] { return stop_ || waiting_ > 0; });
+    if (waiting_ == 0) return;
+    queued next = pop();
+    if (failed_ && !next.always) continue;
     busy_ = true;
     lock.unlock();
-    result<void> done = job();
+    result<void> done = next.job();
+    next.job = {};  // what it holds may go before the stream says that it is done
     lock.lock();
     busy_ = false;
     if (!done && !failed_) failed_ = std::move(done).error();
   }
 }
 
-void host_stream::put(host_job job) {
-  std::lock_guard const lock(guard_);
-  if (capture_) return capture_->add(branch_, {.job = std::move(job)});
-  jobs_.push_back([this, work = std::move(job)]() -> result<void> {
-    {
-      std::lock_guard const looking(guard_);
-      if (failed_) return {};
+result<void> host_stream::put(host_job job) {
+  {
+    std::lock_guard const lock(guard_);
+    if (capture_) {
+      capture_->add(branch_, {.job = std::move(job)});
+      return {};
     }
-    return work();
-  });
-  changed_.notify_all();
+    if (by_ == host_worker::own_thread) {
+      if (failed_) return *failed_;
+      push({.job = std::move(job)});
+      return {};
+    }
+  }
+  return job();
 }
 
 void host_stream::record(host_event& e) {
@@ -191,20 +243,18 @@ void host_stream::record(host_event& e) {
     return capture_->add(branch_, {.says = static_cast<std::ptrdiff_t>(e.signal_)});
   }
   e.captured_in_.reset();
-  jobs_.push_back([count = e.count_, turn = ++e.recorded_]() -> result<void> {
-    {
-      std::lock_guard const counting(count->guard);
-      count->happened = std::max(count->happened, turn);
-    }
-    count->changed.notify_all();
-    return {};
-  });
-  changed_.notify_all();
+  std::uint64_t const turn = ++e.recorded_;
+  if (by_ == host_worker::caller) return e.count_->reach(turn);
+  push({.job = [count = e.count_, turn]() -> result<void> {
+          count->reach(turn);
+          return {};
+        },
+        .always = true});
 }
 
 result<void> host_stream::wait_for(host_event& e) {
-  std::lock_guard const lock(guard_);
-  std::lock_guard const changing(e.guard_);
+  std::unique_lock lock(guard_);
+  std::unique_lock changing(e.guard_);
   std::shared_ptr<host_capture> const theirs = e.captured_in_.lock();
   if (theirs || capture_) {
     if (!theirs)
@@ -221,19 +271,20 @@ result<void> host_stream::wait_for(host_event& e) {
     capture_->add(branch_, {.waits = static_cast<std::ptrdiff_t>(e.signal_)});
     return {};
   }
-  jobs_.push_back([count = e.count_, turn = e.recorded_]() -> result<void> {
-    std::unique_lock waiting(count->guard);
-    count->changed.wait(waiting, [&] { return count->happened >= turn; });
+  auto const wait = [count = e.count_, turn = e.recorded_] { return count->wait_until(turn); };
+  changing.unlock();
+  if (by_ == host_worker::own_thread) {
+    push({.job = wait, .always = true});
     return {};
-  });
-  changed_.notify_all();
-  return {};
+  }
+  lock.unlock();
+  return wait();
 }
 
 result<bool> host_stream::is_done() {
   std::lock_guard const lock(guard_);
   if (failed_) return *failed_;
-  return jobs_.empty() && !busy_;
+  return waiting_ == 0 && !busy_;
 }
 
 result<void> host_stream::begin_capture() {
@@ -260,8 +311,13 @@ result<std::shared_ptr<host_graph>> host_stream::end_capture() {
   return capture->finish();
 }
 
-void host_stream::launch(std::shared_ptr<host_graph> g) {
-  put([graph = std::move(g)] { return graph->run(); });
+result<void> host_stream::launch(std::shared_ptr<host_graph> g) {
+  {
+    std::lock_guard const lock(guard_);
+    if (capture_)
+      return fail(error_code::invalid_state, "a graph cannot be launched within a capture");
+  }
+  return put([graph = std::move(g)] { return graph->run(); });
 }
 
 }  // namespace ferry

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-/// Streams, events and graphs whose work is done by threads of this process.
+/// Streams, events and graphs whose work is done by threads of this process: CPU queues, and the
+/// queues of emulated devices.
 #pragma once
 
 #include <ferry/base/result.hpp>
 
+#include "exec/host_job.hpp"
+
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,9 +18,6 @@
 #include <vector>
 
 namespace ferry {
-
-/// A piece of work; what it returns stops the stream.
-using host_job = std::function<result<void>()>;
 
 class host_capture;
 
@@ -31,6 +29,10 @@ class host_event {
  private:
   friend class host_stream;
   struct count {
+    /// Errors   timeout the queue it was recorded on did not come so far
+    result<void> wait_until(std::uint64_t turn);
+    void reach(std::uint64_t turn);
+
     std::mutex guard;
     std::condition_variable changed;
     std::uint64_t happened = 0;
@@ -61,8 +63,8 @@ class host_graph {
 
  private:
   void work_loop(std::size_t branch);
-  void run_branch(branch const& steps);
-  void fail(error why);
+  void run_branch(branch& steps);
+  void note(error why);
 
   std::vector<branch> branches_;
   std::mutex one_at_a_time_;
@@ -76,15 +78,25 @@ class host_graph {
   std::vector<std::thread> workers_;
 };
 
-/// Jobs in order, done by a thread of its own.
+/// Who does the jobs of a stream.
+enum class host_worker : std::uint8_t {
+  own_thread,
+  caller,  ///< each job is done when the call that puts it returns
+};
+
+/// Jobs in order.
 class host_stream {
  public:
-  host_stream();
+  explicit host_stream(host_worker by = host_worker::own_thread);
   /// Waits for what was put on it.
   ~host_stream();
   host_stream(host_stream const&) = delete;
 
-  void put(host_job job);
+  bool has_own_thread() const { return by_ == host_worker::own_thread; }
+
+  /// Errors   of a stream that has failed: what failed; where the caller works: what the job
+  ///          returns
+  result<void> put(host_job job);
   void record(host_event& e);
   result<void> wait_for(host_event& e);
 
@@ -95,15 +107,24 @@ class host_stream {
   result<void> begin_capture();
   bool is_capturing();
   result<std::shared_ptr<host_graph>> end_capture();
-  void launch(std::shared_ptr<host_graph> g);
+  result<void> launch(std::shared_ptr<host_graph> g);
 
  private:
   friend class host_capture;
+  struct queued {
+    host_job job;
+    bool always = false;  ///< done also behind a failure, because others wait for it
+  };
   void work_loop();
+  void push(queued q);
+  queued pop();
 
+  host_worker const by_;
   std::mutex guard_;
   std::condition_variable changed_;
-  std::deque<host_job> jobs_;
+  std::vector<queued> jobs_;  ///< a ring, which grows only when it is full
+  std::size_t first_ = 0;
+  std::size_t waiting_ = 0;
   bool busy_ = false;
   bool stop_ = false;
   std::optional<error> failed_;

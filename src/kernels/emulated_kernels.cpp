@@ -120,7 +120,7 @@ int launch(gpu_launch const& with, Kernel const& kernel) {
     return 1 + static_cast<int>(fine.error().code);
   }
   static std::atomic<std::uint64_t> launches = 0;
-  emulated_stream(with.stream).put([there, args]() -> result<void> {
+  result<void> const put = emulated_stream(with.stream).put([there, args]() -> result<void> {
     emulated_waits const waits{there.waits.status,
                                there.waits.failed,
                                there.waits.told,
@@ -130,7 +130,9 @@ int launch(gpu_launch const& with, Kernel const& kernel) {
     return run_on_lanes<Lanes>({there.blocks, there.teams}, ++launches, waits, there.scratch,
                                there.scratch_stride, args, emulated_delivery{&there.peers});
   });
-  return 0;
+  if (put) return 0;
+  last_message() = put.error().message;
+  return 1 + static_cast<int>(put.error().code);
 }
 
 int load() {

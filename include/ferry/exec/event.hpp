@@ -23,8 +23,9 @@ class event {
   /// Errors   invalid_argument the queue is of another device; device
   result<void> record(queue& q);
   /// What is put on `q` later runs after the event. An event that was never recorded holds nothing
-  /// up.
-  /// Errors   invalid_argument the queue is of another device; device
+  /// up. A plain CPU queue waits in this call.
+  /// Errors   invalid_argument the queue is of another device; invalid_state a captured queue and
+  ///          an event from outside the capture, or from another one; timeout; device
   result<void> hold(queue& q) const;
 
   /// Whether it has happened, or was never recorded; never blocks.

@@ -97,21 +97,19 @@ backend_status stream_done(int, void* stream, bool* done) {
 }
 backend_status copy(int, void* stream, void* to, void const* from, std::size_t bytes) {
   return checked([&]() -> result<void> {
-    emulated_stream(stream).put([=]() -> result<void> {
+    return emulated_stream(stream).put([=]() -> result<void> {
       std::memcpy(emulated_memory::reached_by_copy(to), emulated_memory::reached_by_copy(from),
                   bytes);
       return {};
     });
-    return {};
   });
 }
 backend_status fill(int, void* stream, void* to, int value, std::size_t bytes) {
   return checked([&]() -> result<void> {
-    emulated_stream(stream).put([=]() -> result<void> {
+    return emulated_stream(stream).put([=]() -> result<void> {
       std::memset(emulated_memory::reached_by_copy(to), value, bytes);
       return {};
     });
-    return {};
   });
 }
 
@@ -150,9 +148,8 @@ backend_status end_capture(int, void* stream, void** graph) {
   });
 }
 backend_status launch_graph(int, void* graph, void* stream) {
-  return checked([&]() -> result<void> {
-    emulated_stream(stream).launch(*static_cast<std::shared_ptr<host_graph>*>(graph));
-    return {};
+  return checked([&] {
+    return emulated_stream(stream).launch(*static_cast<std::shared_ptr<host_graph>*>(graph));
   });
 }
 
