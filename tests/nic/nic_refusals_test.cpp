@@ -310,9 +310,8 @@ TEST_P(nic_refusals_of_all, does_not_take_an_entry_of_the_round_before) {
       return;
     }
     ASSERT_EQ(q.nic.refusals().size(), 1u);
-    EXPECT_EQ(q.nic.refusals()[0].why, std::same_as<Format, device_verbs::ionic>
-                                           ? refusal::wrong_owner
-                                           : refusal::queue_overrun);
+    bool const by_colour = std::same_as<Format, device_verbs::ionic>;
+    EXPECT_EQ(q.nic.refusals()[0].why, by_colour ? refusal::wrong_owner : refusal::queue_overrun);
   });
 }
 
