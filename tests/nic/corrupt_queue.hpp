@@ -88,7 +88,8 @@ corrupt_result run_corrupt_queue(nic_vendor vendor, std::span<std::uint8_t const
         p.completions[from.number(2) % (p.num_completions * Format::completion_bytes)] =
             static_cast<std::byte>(from.byte());
         if (from.byte() % 8 == 0) {
-          if (p.completion_record) p.completion_record[0] = static_cast<std::uint32_t>(from.number(4));
+          if (p.completion_record)
+            p.completion_record[0] = static_cast<std::uint32_t>(from.number(4));
           if (p.completion_doorbell) *p.completion_doorbell = from.number(8);
         }
         break;

@@ -179,7 +179,9 @@ TEST(nic_refusals, looks_at_an_mlx5_doorbell_and_the_record_before_it) {
     std::memcpy(&v, q.queue.pair.entries, 8);
     return v;
   };
-  auto const ring = [](queue& q, std::uint64_t v) { q.queue.access.ring(q.queue.pair.doorbell, v); };
+  auto const ring = [](queue& q, std::uint64_t v) {
+    q.queue.access.ring(q.queue.pair.doorbell, v);
+  };
   wrong("the register before the record", refusal::doorbell_before_record,
         [&](queue& q) { ring(q, first_bytes(q)); });
   wrong("a record in the wrong byte order", refusal::doorbell_malformed, [&](queue& q) {

@@ -64,8 +64,8 @@ concept patience = requires(Patience& p) {
   { p.left() } -> std::same_as<bool>;
 };
 
-/// Patience of a host thread, counted from the first look. Gives its core away now and then: whoever
-/// is waited for may need it.
+/// Patience of a host thread, counted from the first look. Gives its core away now and then:
+/// whoever is waited for may need it.
 class host_patience {
  public:
   explicit host_patience(std::chrono::nanoseconds most) : most_(most) {}
