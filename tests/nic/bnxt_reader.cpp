@@ -86,7 +86,8 @@ class bnxt_reader final : public queue_reader {
   static refusal check_head(std::uint64_t value, std::uint32_t type, std::uint32_t number) {
     auto const high = static_cast<std::uint32_t>(value >> 32);
     if ((high & 0xfffff) != number) return refusal::doorbell_of_another_queue;
-    bool const right = high >> 28 == type && (high >> 20 & 0xff) == 0x40 && (value >> 25 & 0x7f) == 0;
+    bool const right =
+        high >> 28 == type && (high >> 20 & 0xff) == 0x40 && (value >> 25 & 0x7f) == 0;
     return right ? refusal::none : refusal::doorbell_malformed;
   }
   /// How far a place in the round that the epoch bit names lies ahead of a counter.

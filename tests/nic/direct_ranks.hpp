@@ -24,8 +24,8 @@ inline std::unique_ptr<transport> make_emulated(int rank, std::vector<mapped_win
                                                 emulated_nic** nic = nullptr) {
   auto memory = std::make_shared<registered_memory>();
   faults.seed += static_cast<std::uint64_t>(rank);
-  auto made = std::make_unique<emulated_nic>(static_cast<std::uint32_t>(rank) + 1, vendor, memory,
-                                             faults);
+  auto made =
+      std::make_unique<emulated_nic>(static_cast<std::uint32_t>(rank) + 1, vendor, memory, faults);
   if (nic) *nic = made.get();
   auto const ranks = static_cast<int>(windows.size());
   auto net = device_verbs::make_direct_transport(rank, ranks, std::move(made), options).value();

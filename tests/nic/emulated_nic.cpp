@@ -19,11 +19,11 @@ struct emulated_nic::queue_state {
   buffer memory;
   queue_pair pair;
   std::unique_ptr<queue_reader> reader;
-  std::uint64_t rung = 0;          ///< the register's value at the last look
-  std::uint32_t fetched = 0;       ///< entries read
-  std::uint32_t position = 0;      ///< completions written
-  std::uint32_t read = 0;          ///< completions that the queue's user has taken
-  std::deque<operation> pending;   ///< read and not complete, in order
+  std::uint64_t rung = 0;         ///< the register's value at the last look
+  std::uint32_t fetched = 0;      ///< entries read
+  std::uint32_t position = 0;     ///< completions written
+  std::uint32_t read = 0;         ///< completions that the queue's user has taken
+  std::deque<operation> pending;  ///< read and not complete, in order
   bool connected = false, refused = false, failed = false;
   std::uint32_t peer_nic = 0, peer_queue = 0;
 };
@@ -198,8 +198,7 @@ bool emulated_nic::may_start(queue_state const& q, std::size_t i) const {
   for (std::size_t k = 0; k < i; ++k) {
     operation const& earlier = q.pending[k];
     if (earlier.lost || !earlier.done) {
-      if (o.what.what == verb::fetch_add || o.what.what == verb::write_with_immediate)
-        return false;
+      if (o.what.what == verb::fetch_add || o.what.what == verb::write_with_immediate) return false;
       if (o.what.fenced && earlier.what.what == verb::fetch_add) return false;
     }
   }

@@ -82,8 +82,7 @@ TEST_P(nic_faults_test, names_every_status_and_calls_a_silent_peer_unreachable) 
   for (nic_status const s :
        {nic_status::local_length, nic_status::local_operation, nic_status::local_protection,
         nic_status::bad_response, nic_status::remote_invalid, nic_status::remote_access,
-        nic_status::remote_operation, nic_status::retry_exceeded,
-        nic_status::receiver_not_ready}) {
+        nic_status::remote_operation, nic_status::retry_exceeded, nic_status::receiver_not_ready}) {
     auto const net = make({.fail = 1024, .failure = s});
     ASSERT_TRUE(net->put({1, 64, 64}, row_));
     result<void> const r = net->flush(1, 10s);
@@ -129,7 +128,8 @@ TEST_P(nic_faults_test, carries_operations_out_of_order_without_a_refusal) {
 
 TEST_P(nic_faults_test, ends_an_exchange_with_an_error_and_never_with_wrong_data) {
   constexpr auto deadline = 400ms;
-  for (nic_faults const f : {nic_faults{.seed = 1, .fail = 12}, nic_faults{.seed = 2, .lose = 12}}) {
+  for (nic_faults const f :
+       {nic_faults{.seed = 1, .fail = 12}, nic_faults{.seed = 2, .lose = 12}}) {
     auto const make_one = [&](int rank, std::vector<mapped_window> windows) {
       return make_emulated(rank, windows, GetParam(), f, {.queue_entries = 64});
     };

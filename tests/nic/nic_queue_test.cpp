@@ -140,7 +140,7 @@ TEST_P(nic_queue, carries_a_hundred_thousand_entries_while_counters_wrap) {
           bool const posted = q.queue.post_alone(
               batch,
               [&](std::uint32_t i) {
-                work w = i < 2 ? q.write_of(i * 8, at + 64 + i * 8, 8)
+                work w = i < 2    ? q.write_of(i * 8, at + 64 + i * 8, 8)
                          : i == 2 ? q.add_of(at + 128, 1)
                          : i == 3 ? q.add_of(at, 0)
                                   : q.word_of(at, n);
@@ -171,8 +171,7 @@ TEST_P(nic_queue, carries_a_hundred_thousand_entries_while_counters_wrap) {
 TEST_P(nic_queue, shows_a_fenced_word_only_after_what_it_covers) {
   with_queue({.seed = 7, .reorder = 1024}, false, [](auto& q) {
     for (std::uint64_t n = 1; n <= 300; ++n) {
-      for (std::size_t i = 0; i < 8; ++i)
-        std::memcpy(q.local.data() + 8 * i, &n, 8);
+      for (std::size_t i = 0; i < 8; ++i) std::memcpy(q.local.data() + 8 * i, &n, 8);
       std::vector<work> batch;
       for (std::size_t i = 0; i < 8; ++i) batch.push_back(q.write_of(8 * i, 64 + 8 * i, 8));
       batch.push_back(q.add_of(0, 0));

@@ -30,7 +30,8 @@ class raw_bytes {
   explicit raw_bytes(std::byte* at) : at_(at) {}
   std::uint64_t little(std::size_t offset, int bytes) const {
     std::uint64_t value = 0;
-    for (int i = bytes - 1; i >= 0; --i) value = value << 8 | byte(offset + static_cast<std::size_t>(i));
+    for (int i = bytes - 1; i >= 0; --i)
+      value = value << 8 | byte(offset + static_cast<std::size_t>(i));
     return value;
   }
   std::uint64_t big(std::size_t offset, int bytes) const {
@@ -38,7 +39,9 @@ class raw_bytes {
     for (int i = 0; i < bytes; ++i) value = value << 8 | byte(offset + static_cast<std::size_t>(i));
     return value;
   }
-  std::uint32_t byte(std::size_t offset) const { return std::to_integer<std::uint32_t>(at_[offset]); }
+  std::uint32_t byte(std::size_t offset) const {
+    return std::to_integer<std::uint32_t>(at_[offset]);
+  }
   bool zero(std::size_t offset, std::size_t bytes) const {
     for (std::size_t i = 0; i < bytes; ++i)
       if (at_[offset + i] != std::byte{0}) return false;
@@ -50,7 +53,8 @@ class raw_bytes {
   }
   void put_big(std::size_t offset, std::uint64_t value, int bytes) {
     for (int i = 0; i < bytes; ++i)
-      at_[offset + static_cast<std::size_t>(i)] = static_cast<std::byte>(value >> (8 * (bytes - 1 - i)));
+      at_[offset + static_cast<std::size_t>(i)] =
+          static_cast<std::byte>(value >> (8 * (bytes - 1 - i)));
   }
   void clear(std::size_t bytes) { std::memset(at_, 0, bytes); }
   std::byte* data() const { return at_; }

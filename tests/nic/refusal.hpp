@@ -12,26 +12,26 @@ namespace ferry::test {
 enum class refusal : std::uint8_t {
   none,
   doorbell_of_another_queue,
-  doorbell_malformed,       ///< type, valid bit, place or unused bits
-  doorbell_before_record,   ///< mlx5: the register was rung before the record was stored
-  doorbell_without_entry,   ///< mlx5: the register's 8 bytes are not the last entry's
-  wrong_epoch,              ///< bnxt: the round of the doorbell
-  queue_overrun,            ///< more entries than the queue has room for
+  doorbell_malformed,      ///< type, valid bit, place or unused bits
+  doorbell_before_record,  ///< mlx5: the register was rung before the record was stored
+  doorbell_without_entry,  ///< mlx5: the register's 8 bytes are not the last entry's
+  wrong_epoch,             ///< bnxt: the round of the doorbell
+  queue_overrun,           ///< more entries than the queue has room for
   wrong_opcode,
-  wrong_size,               ///< of the entry, of its data, of an atomic
-  wrong_queue,              ///< the entry names another queue
+  wrong_size,   ///< of the entry, of its data, of an atomic
+  wrong_queue,  ///< the entry names another queue
   wrong_index,
-  wrong_owner,              ///< ionic: the colour of another round
-  wrong_flags,              ///< unknown flags, or flags that the opcode cannot have
+  wrong_owner,  ///< ionic: the colour of another round
+  wrong_flags,  ///< unknown flags, or flags that the opcode cannot have
   reserved_not_zero,
-  wrong_search_entry,       ///< bnxt: slot or packet numbers in the search table
+  wrong_search_entry,  ///< bnxt: slot or packet numbers in the search table
   wrong_local_key,
   outside_local_memory,
   wrong_remote_key,
   outside_remote_memory,
   misaligned_atomic,
-  completion_overrun,       ///< completions were not taken in time
-  consumer_malformed,       ///< the place up to which completions are said to be read
+  completion_overrun,  ///< completions were not taken in time
+  consumer_malformed,  ///< the place up to which completions are said to be read
   not_connected,
 };
 

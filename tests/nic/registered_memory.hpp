@@ -20,10 +20,10 @@ namespace ferry::test {
 
 /// Memory of some process that NICs may reach by a key.
 struct region {
-  std::uint32_t owner = 0;       ///< the NIC that it is registered with
-  std::uint64_t address = 0;     ///< by which entries name it: its owner's
+  std::uint32_t owner = 0;    ///< the NIC that it is registered with
+  std::uint64_t address = 0;  ///< by which entries name it: its owner's
   std::size_t bytes = 0;
-  std::byte* mapped = nullptr;   ///< where it lies in this process
+  std::byte* mapped = nullptr;  ///< where it lies in this process
   bool by_peers = false;
   /// Of the window, when words that arrive shall wake who sleeps on them (as a thread that watches
   /// the NIC would).

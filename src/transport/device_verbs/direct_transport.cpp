@@ -220,8 +220,8 @@ result<std::unique_ptr<transport>> make_direct_transport(int rank, int num_ranks
           return fail(error_code::invalid_argument,
                       "puts of {} bytes; a multiple of 8 up to {} is needed", options.put_bytes,
                       std::size_t{1} << 30);
-        auto made = std::make_unique<direct_transport<Format>>(rank, num_ranks, std::move(nic),
-                                                               options);
+        auto made =
+            std::make_unique<direct_transport<Format>>(rank, num_ranks, std::move(nic), options);
         FERRY_CHECK(made->set_up());
         return std::unique_ptr<transport>(std::move(made));
       });

@@ -80,7 +80,8 @@ result<peer_address> unpack_address(int rank, std::span<std::byte const> address
                   "rank {}'s address has an endpoint of {} bytes; at most {}", rank, bytes,
                   most_endpoint_bytes);
     auto const endpoint = from.take_bytes(bytes);
-    if (i == static_cast<std::uint32_t>(mine)) made.endpoint.assign(endpoint.begin(), endpoint.end());
+    if (i == static_cast<std::uint32_t>(mine))
+      made.endpoint.assign(endpoint.begin(), endpoint.end());
   }
   if (!from.right())
     return fail(error_code::malformed_input, "rank {}'s address has {} bytes, which do not fit it",

@@ -35,10 +35,10 @@ static_assert(sizeof(bnxt_entry) == 48 && offsetof(bnxt_entry, immediate_or_key)
 
 /// A completion queue entry of a send queue.
 struct alignas(16) bnxt_completion {
-  std::uint64_t handle;     ///< the queue's, as its maker chose it
-  std::uint32_t next;       ///< index of the first entry that is not done; 16 bits
+  std::uint64_t handle;  ///< the queue's, as its maker chose it
+  std::uint32_t next;    ///< index of the first entry that is not done; 16 bits
   std::uint32_t unused[3];
-  std::uint32_t kind;       ///< flags << 16 | status << 8 | type << 1 | phase
+  std::uint32_t kind;  ///< flags << 16 | status << 8 | type << 1 | phase
   std::uint32_t unused2;
 };
 static_assert(sizeof(bnxt_completion) == 32 && offsetof(bnxt_completion, next) == 8 &&
@@ -67,11 +67,11 @@ struct bnxt {
   FERRY_FN static void write(Access const&, queue_pair const& q, std::uint32_t index,
                              work const& w) {
     bool const adds = w.what == verb::fetch_add, inlined = w.what == verb::inline_word;
-    std::uint32_t const opcode = adds                                       ? op_fetch_add
+    std::uint32_t const opcode = adds                                   ? op_fetch_add
                                  : w.what == verb::write_with_immediate ? op_write_immediate
                                                                         : op_write;
-    std::uint32_t const flags = (w.signalled ? signalled : 0u) | (w.fenced ? fence : 0u) |
-                                (inlined ? is_inline : 0u);
+    std::uint32_t const flags =
+        (w.signalled ? signalled : 0u) | (w.fenced ? fence : 0u) | (inlined ? is_inline : 0u);
     bnxt_entry e{};
     e.head = slots << 16 | flags << 8 | opcode;
     e.length_or_remote = adds ? w.remote : inlined ? 8 : w.bytes;
@@ -108,8 +108,8 @@ struct bnxt {
       std::uint32_t const at = i & (q.num_entries - 1);
       bnxt_entry const& e = reinterpret_cast<bnxt_entry const*>(q.entries)[at];
       std::uint32_t const next = (packet + packets_of(e, q.mtu)) & 0xffffff;
-      a.store(q.search_table + at, std::uint64_t{at * slots} << 48 | std::uint64_t{next} << 24 |
-                                       std::uint64_t{packet});
+      a.store(q.search_table + at,
+              std::uint64_t{at * slots} << 48 | std::uint64_t{next} << 24 | std::uint64_t{packet});
       packet = next;
     }
     a.store(&c.packet, packet);
@@ -147,8 +147,8 @@ struct bnxt {
 
   template <nic_access Access>
   FERRY_FN static void give_back(Access const& a, queue_pair const& q, std::uint32_t position) {
-    a.ring(q.completion_doorbell, doorbell_value(completion_queue, q.completion_number, position,
-                                                 q.num_completions, 1));
+    a.ring(q.completion_doorbell,
+           doorbell_value(completion_queue, q.completion_number, position, q.num_completions, 1));
   }
 
   FERRY_FN static constexpr nic_status status_of(std::uint32_t status) {

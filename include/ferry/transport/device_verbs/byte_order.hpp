@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-/// Byte orders of what a NIC reads and writes. Every device that runs ferry is little-endian itself.
+/// Byte orders of what a NIC reads and writes. Every device that runs ferry is little-endian
+/// itself.
 #pragma once
 
 #include <ferry/base/platform.hpp>

@@ -67,7 +67,7 @@ struct ionic {
   FERRY_FN static void write(Access const& a, queue_pair const& q, std::uint32_t index,
                              work const& w) {
     bool const adds = w.what == verb::fetch_add, inlined = w.what == verb::inline_word;
-    std::uint32_t const opcode = adds                                       ? op_fetch_add
+    std::uint32_t const opcode = adds                                   ? op_fetch_add
                                  : w.what == verb::write_with_immediate ? op_write_immediate
                                                                         : op_write;
     std::uint32_t const flags = (w.fenced ? fence : 0u) | (inlined ? is_inline : 0u) |
@@ -142,8 +142,7 @@ struct ionic {
 
   template <nic_access Access>
   FERRY_FN static void give_back(Access const& a, queue_pair const& q, std::uint32_t position) {
-    a.ring(q.completion_doorbell,
-           doorbell_value(q.completion_number, position, q.num_completions));
+    a.ring(q.completion_doorbell, doorbell_value(q.completion_number, position, q.num_completions));
   }
 
   FERRY_FN static constexpr nic_status status_of(std::uint32_t status) {

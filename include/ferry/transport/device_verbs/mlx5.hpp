@@ -68,7 +68,7 @@ struct mlx5 {
     // A data segment of no bytes would mean 2^31: nothing to send has no segment.
     bool const has_data = inlined || adds || w.bytes != 0;
     std::uint32_t const units = adds ? 4 : has_data ? 3 : 2;
-    std::uint32_t const opcode = adds                                       ? op_fetch_add
+    std::uint32_t const opcode = adds                                   ? op_fetch_add
                                  : w.what == verb::write_with_immediate ? op_write_immediate
                                                                         : op_write;
     mlx5_entry e{};
@@ -104,8 +104,8 @@ struct mlx5 {
     a.store(q.doorbell_record + 1, big(std::uint32_t{end & 0xffff}));
     mlx5_entry const& last =
         reinterpret_cast<mlx5_entry const*>(q.entries)[(end - 1) & (q.num_entries - 1)];
-    std::uint64_t const first_bytes =
-        last.opcode_and_index | std::uint64_t{last.queue_and_units} << 32;
+    std::uint64_t const first_bytes = last.opcode_and_index | std::uint64_t{last.queue_and_units}
+                                                                  << 32;
     a.fence();
     a.ring(q.doorbell, first_bytes);
   }

@@ -64,10 +64,11 @@ concept patience = requires(Patience& p) {
   { p.left() } -> std::same_as<bool>;
 };
 
-/// Patience of a host thread, counted from the first look. Gives its core away now and then: whoever
-/// is waited for may need it.
+/// Patience of a host thread, counted from the first look. Gives its core away now and then:
+/// whoever is waited for may need it.
 class host_patience {
  public:
+  host_patience() = default;
   explicit host_patience(std::chrono::nanoseconds most) : most_(most) {}
   bool left() {
     if (++turns_ % spin_turns != 0) return true;
@@ -79,7 +80,7 @@ class host_patience {
 
  private:
   static constexpr std::uint64_t spin_turns = 32;
-  std::chrono::nanoseconds most_;
+  std::chrono::nanoseconds most_{0};
   std::chrono::steady_clock::time_point end_;
   std::uint64_t turns_ = 0;
 };

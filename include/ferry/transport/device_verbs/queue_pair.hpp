@@ -33,8 +33,8 @@ enum class nic_status : std::uint32_t {
 /// Lifetime the memory is its maker's; it outlives every launch that uses it
 struct queue_pair {
   std::byte* entries = nullptr;
-  std::uint32_t num_entries = 0;  ///< a power of two
-  std::uint32_t number = 0;       ///< the NIC's name for the queue, 24 bits (bnxt: 20)
+  std::uint32_t num_entries = 0;             ///< a power of two
+  std::uint32_t number = 0;                  ///< the NIC's name for the queue, 24 bits (bnxt: 20)
   std::uint64_t* doorbell = nullptr;         ///< the device register
   std::uint32_t* doorbell_record = nullptr;  ///< mlx5 alone: two words, receive and send
   std::uint64_t* search_table = nullptr;     ///< bnxt alone: a word per entry, for retransmission
