@@ -3,7 +3,10 @@
 
 #include "base/fail.hpp"
 #include "exchange/exchange_state.hpp"
+#include "exchange/launchers.hpp"
 #include "exchange/tensor_checks.hpp"
+
+#include <algorithm>
 
 namespace ferry {
 
@@ -20,7 +23,10 @@ result<void> microbatch::state::expect(stage wanted, char const* call) const {
 }
 
 result<void> microbatch::state::check_queue(queue const& q) const {
-  if (q.teams() == core.options.blocks) return {};
+  if (!(q.where() == core.where))
+    return fail(error_code::invalid_argument, "a queue of {} for an exchange on {}",
+                q.where().name(), core.where.name());
+  if (core.on_device || q.teams() == core.options.blocks) return {};
   return fail(error_code::invalid_argument,
               "a queue of {} teams for an exchange of {} blocks; they must be equal", q.teams(),
               core.options.blocks);
@@ -28,6 +34,34 @@ result<void> microbatch::state::check_queue(queue const& q) const {
 
 template <class Run>
 result<void> microbatch::state::run(queue& q, Run const& kernels) {
+  return core.on_device ? run_on_device(q, kernels) : run_on_cpu(q, kernels);
+}
+
+template <class Run>
+result<void> microbatch::state::run_on_device(queue& q, Run const& kernels) {
+  device_rank const& rank = *core.on_device;
+  FERRY_CHECK(failure_so_far());
+  FERRY_CHECK(to_result(core.where.about().backend->make_current(core.where.ordinal())));
+  device_launcher const launch{{.stream = q.stream(),
+                                .blocks = core.options.blocks,
+                                .teams = core.block_teams,
+                                .peers = rank.peers(),
+                                .waits = rank.waits(slot, core.timeout()),
+                                .scratch = scratch,
+                                .scratch_stride = scratch_stride},
+                               rank.kernels(),
+                               core.shape.max_rounds()};
+  last_queue = q;
+  kernels(launch);
+  if (!launch.failed) return {};
+  error why = fail(error_code::device, "a kernel of slot {} could not be started on {}: {}", slot,
+                   core.where.name(), rank.kernels().describe(launch.failed));
+  core.ranks.mark_broken(why);
+  return why;
+}
+
+template <class Run>
+result<void> microbatch::state::run_on_cpu(queue& q, Run const& kernels) {
   cpu_launch const with{
       &q.executor(),
       waits.get(),
@@ -35,7 +69,7 @@ result<void> microbatch::state::run(queue& q, Run const& kernels) {
       scratch_stride,
       {core.mapped.data(), core.shape.rank, core.window.offset(window_field::asleep)},
       core.out.get()};
-  kernels(with, *core.kernels);
+  kernels(cpu_launcher{with, *core.kernels, *this});
   std::optional<error> failed;
   if (waits->failed()) failed = explain(core, waits->what_failed());
   if (core.out)
@@ -56,7 +90,7 @@ result<void> microbatch::dispatch_send(queue& q, dispatch_input const& input) {
   FERRY_CHECK(s.core.ranks.usable());
   FERRY_CHECK(s.expect(state::stage::idle, "dispatch_send"));
   FERRY_CHECK(s.check_queue(q));
-  FERRY_CHECK(check_dispatch(s.core.options, s.core.shape, input));
+  FERRY_CHECK(check_dispatch(s.core, input));
   s.sending = send_rows{
       .frame = s.frame,
       .tokens = input.tokens.data,
@@ -68,8 +102,9 @@ result<void> microbatch::dispatch_send(queue& q, dispatch_input const& input) {
                  input.weights.data, input.weights.row_stride},
       .num_tokens = static_cast<std::int32_t>(input.tokens.rows),
       .num_tokens_there = input.num_tokens};
+  s.most_tokens = std::min<std::int64_t>(input.tokens.rows, s.core.options.max_tokens);
   s.at = state::stage::sent;
-  return s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) { k.send(with, s.sending); });
+  return s.run(q, [&](auto const& launch) { launch(s.sending); });
 }
 
 result<received> microbatch::dispatch_receive(queue& q) {
@@ -78,19 +113,20 @@ result<received> microbatch::dispatch_receive(queue& q) {
   FERRY_CHECK(s.expect(state::stage::sent, "dispatch_receive"));
   FERRY_CHECK(s.check_queue(q));
   s.at = state::stage::received;
-  FERRY_CHECK(s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) {
+  s.last = view_of(s.core, s.frame);
+  FERRY_CHECK(s.run(q, [&](auto const& launch) {
     // How many rounds the step takes is known once round 0 is received.
-    for (int r = 0; r == 0 || (r < s.rounds() && !s.waits->failed()); ++r) {
+    for (int r = 0; launch.comes(r); ++r) {
       if (r > 0) {
         s.sending.round = r;
-        k.send(with, s.sending);
+        launch(s.sending);
       }
-      k.receive(with, {s.frame, r});
-      if (s.core.shape.max_rounds() > 1) k.credit(with, {s.frame, r});
+      launch(receive_rows{s.frame, r});
+      if (s.core.shape.max_rounds() > 1) launch(credit_round{s.frame, r});
     }
   }));
-  s.last = view_of(s.core, s.frame);
-  FERRY_CHECK(check_capacity(s.frame));
+  if (!s.core.on_device)
+    FERRY_CHECK(check_capacity(s.frame, s.frame.memory.counts, s.frame.memory.wanted));
   return s.last;
 }
 
@@ -108,19 +144,19 @@ result<void> microbatch::combine_send(queue& q, const_tensor expert_rows) {
   FERRY_CHECK(s.core.ranks.usable());
   FERRY_CHECK(s.expect(state::stage::received, "combine_send"));
   FERRY_CHECK(s.check_queue(q));
-  FERRY_CHECK(check_expert_rows(s.core.options, s.frame, expert_rows));
+  FERRY_CHECK(check_expert_rows(s, expert_rows));
   s.returning = return_rows{.frame = s.frame,
                             .rows = expert_rows.data,
                             .row_stride = expert_rows.stride_bytes(),
                             .type = expert_rows.type};
   s.at = state::stage::returned;
-  return s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) {
-    if (s.rounds() > 1) {
+  return s.run(q, [&](auto const& launch) {
+    if (launch.takes_rounds()) {
       s.sending.round = 0;
       s.sending.header_only = true;
-      k.send(with, s.sending);
+      launch(s.sending);
     }
-    k.give_back(with, s.returning);
+    launch(s.returning);
   });
 }
 
@@ -129,22 +165,22 @@ result<void> microbatch::combine_receive(queue& q, tensor output, const_tensor a
   FERRY_CHECK(s.core.ranks.usable());
   FERRY_CHECK(s.expect(state::stage::returned, "combine_receive"));
   FERRY_CHECK(s.check_queue(q));
-  FERRY_CHECK(check_output(s.core.options, s.frame, output, added));
+  FERRY_CHECK(check_output(s, output, added));
   gather_rows gathering{.frame = s.frame,
                         .output = output.data,
                         .output_stride = output.stride_bytes(),
                         .added = added.data,
                         .added_stride = added.stride_bytes(),
                         .type = output.type};
-  FERRY_CHECK(s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) {
-    for (int r = 0; r < s.rounds() && !(r > 0 && s.waits->failed()); ++r) {
+  FERRY_CHECK(s.run(q, [&](auto const& launch) {
+    for (int r = 0; launch.comes(r); ++r) {
       if (r > 0) {
         s.sending.round = s.returning.round = r;
-        k.send(with, s.sending);
-        k.give_back(with, s.returning);
+        launch(s.sending);
+        launch(s.returning);
       }
       gathering.round = r;
-      k.gather(with, gathering);
+      launch(gathering);
     }
   }));
   s.at = state::stage::idle;
@@ -156,7 +192,7 @@ result<void> microbatch::combine(queue& q, const_tensor expert_rows, tensor outp
                                  const_tensor added) {
   FERRY_CHECK(state_->core.ranks.usable());
   FERRY_CHECK(state_->expect(state::stage::received, "combine"));
-  FERRY_CHECK(check_output(state_->core.options, state_->frame, output, added));
+  FERRY_CHECK(check_output(*state_, output, added));
   FERRY_CHECK(combine_send(q, expert_rows));
   return combine_receive(q, output, added);
 }
@@ -166,13 +202,21 @@ result<void> microbatch::release(queue& q) {
   FERRY_CHECK(s.core.ranks.usable());
   FERRY_CHECK(s.expect(state::stage::received, "release"));
   FERRY_CHECK(s.check_queue(q));
-  FERRY_CHECK(s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) {
-    k.give_back(with, {.frame = s.frame, .credit_only = true});
-    k.gather(with, {.frame = s.frame, .skip = true});
+  FERRY_CHECK(s.run(q, [&](auto const& launch) {
+    launch(return_rows{.frame = s.frame, .credit_only = true});
+    launch(gather_rows{.frame = s.frame, .skip = true});
   }));
   s.at = state::stage::idle;
   ++s.steps;
   return {};
+}
+
+result<void> microbatch::wait(queue& q) {
+  state& s = *state_;
+  FERRY_CHECK(s.core.ranks.usable());
+  FERRY_CHECK(s.check_queue(q));
+  // A CPU queue has done all when the call that put it there returned, and said how it went.
+  return s.core.on_device ? s.wait_on_device(q) : result<void>{};
 }
 
 }  // namespace ferry

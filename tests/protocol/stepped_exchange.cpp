@@ -124,11 +124,11 @@ void stepped_rank::start_after(std::uint64_t epoch) {
     step_frame const& f = s->frame;
     std::fill_n(f.memory.ticks, num_phases * core.options.blocks, epoch);
     for (int from = 0; from < f.shape.ranks; ++from) {
-      set(f.line_head(slot_field::arrived, from), flag::header);
-      set(f.line_head(slot_field::back, from), flag::done);
+      set(f.line_head(flag_field::arrived, from), flag::header);
+      set(f.line_head(flag_field::back, from), flag::done);
       for (int c = 0; c < f.shape.round_chunks(); ++c) {
-        set(f.chunk_flag(slot_field::arrived, from, c), flag::arrived);
-        set(f.chunk_flag(slot_field::back, from, c), flag::back);
+        set(f.chunk_flag(flag_field::arrived, from, c), flag::arrived);
+        set(f.chunk_flag(flag_field::back, from, c), flag::back);
       }
     }
   }

@@ -204,7 +204,10 @@ class stepping_team {
 struct slow_delivery {
   agent const* from;
 
-  std::byte* own() const { return from->rank.own(); }
+  std::byte* own_flags() const { return from->rank.own(); }
+  std::byte* own_rows() const { return from->rank.own(); }
+  template <team Team>
+  void release(Team const&) const {}
   template <team Team>
   void put(Team const&, int to, std::size_t offset, std::byte const* row, std::size_t bytes) const {
     from->rank.all.habits.put(*from, to, offset, row, bytes);

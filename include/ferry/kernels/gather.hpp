@@ -48,7 +48,7 @@ struct gather_rows {
     for (int d = route.next_rank(-1); d >= 0; d = route.next_rank(d)) {
       std::uint64_t seen;
       if (!t.wait({flag::back, d, chunk, epoch},
-                  own_word(net, frame.chunk_flag(slot_field::back, d, chunk)), seen))
+                  own_word(net, frame.chunk_flag(flag_field::back, d, chunk)), seen))
         return false;
     }
     visit_float_type(type, [&]<class T>(T) {
@@ -94,8 +94,8 @@ struct gather_rows {
   FERRY_FN void add_row(Net const& net, std::size_t item, float weight, int column, int n,
                         float (&sum)[N]) const {
     float v[N];
-    load_wire(frame.shape.returned, net.own() + frame.at(slot_field::returned, item),
-              net.own() + frame.at(slot_field::returned_scales, item), column, n, v);
+    load_wire(frame.shape.returned, net.own_rows() + frame.at(slot_field::returned, item),
+              net.own_rows() + frame.at(slot_field::returned_scales, item), column, n, v);
     add_columns(weight, v, sum);
   }
 };

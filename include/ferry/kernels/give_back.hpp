@@ -50,7 +50,7 @@ struct return_rows {
     for (int s = t.lane(); s < frame.shape.ranks && ok; s += Team::lanes) {
       std::uint64_t seen;
       ok = t.wait({flag::header, s, -1, epoch},
-                  own_word(net, frame.line_head(slot_field::arrived, s)), seen);
+                  own_word(net, frame.line_head(flag_field::arrived, s)), seen);
     }
     return t.block_all(ok);
   }
@@ -59,8 +59,9 @@ struct return_rows {
   template <team Team, delivery<Team> Net>
   FERRY_FN void publish_done(Team const& t, Net const& net, std::uint64_t epoch) const {
     if (t.block() != 0 || t.index() != 0 || t.failed()) return;
+    net.release(t);
     for (int s = t.lane(); s < frame.shape.ranks; s += Team::lanes)
-      net.publish(t, s, flag::done, frame.line_head(slot_field::back, frame.shape.rank), epoch);
+      net.publish(t, s, flag::done, frame.line_head(flag_field::back, frame.shape.rank), epoch);
   }
 
   template <team Team, delivery<Team> Net>
@@ -82,9 +83,12 @@ struct return_rows {
       }
       t.drain();
       t.block_sync();
-      if (t.index() == 0 && t.leader())
-        net.publish(t, source, flag::back,
-                    frame.chunk_flag(slot_field::back, frame.shape.rank, chunk), epoch);
+      if (t.index() == 0) {
+        net.release(t);
+        if (t.leader())
+          net.publish(t, source, flag::back,
+                      frame.chunk_flag(flag_field::back, frame.shape.rank, chunk), epoch);
+      }
     }
     if (t.leader()) {
       count(t, frame, tally::returned_bytes, others);

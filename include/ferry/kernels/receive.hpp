@@ -49,7 +49,7 @@ struct receive_rows {
     for (int s = 0; s < frame.shape.ranks && ok; ++s) {
       std::uint64_t word = 0;
       ok = t.wait({flag::header, s, -1, epoch},
-                  own_word(net, frame.line_head(slot_field::arrived, s)), word);
+                  own_word(net, frame.line_head(flag_field::arrived, s)), word);
       int const tokens = static_cast<int>(word & ((1u << epoch_shift(flag::header)) - 1));
       most = tokens > most ? tokens : most;
       if (round == 0 && t.block() == 0 && t.index() == 0 && t.leader())
@@ -63,14 +63,14 @@ struct receive_rows {
   template <class Net>
   FERRY_FN int tokens_from(Net const& net, int source) const {
     if (round > 0) return frame.memory.seen_tokens[source];
-    std::uint64_t const word = *own_word(net, frame.line_head(slot_field::arrived, source));
+    std::uint64_t const word = *own_word(net, frame.line_head(flag_field::arrived, source));
     return static_cast<int>(word & ((1u << epoch_shift(flag::header)) - 1));
   }
 
   template <class Net>
   FERRY_FN std::int32_t const* counts_of(Net const& net, int source) const {
     return reinterpret_cast<std::int32_t const*>(
-        net.own() + frame.at(slot_field::counts, static_cast<std::size_t>(source)));
+        net.own_rows() + frame.at(slot_field::counts, static_cast<std::size_t>(source)));
   }
 
   // Where each expert's group starts, by the same arithmetic on every block.
@@ -94,7 +94,7 @@ struct receive_rows {
     step_memory const& memory = frame.memory;
     std::int64_t start = 0;
     std::int64_t end = 0;
-    std::uint64_t received = 0;
+    std::uint64_t received = 0, too_many = 0;
     int const experts = frame.shape.local_experts(frame.shape.rank);
     for (int e = 0; e < experts; ++e) {
       std::int64_t const rows = rows_of_expert(net, e, frame.shape.ranks);
@@ -106,10 +106,12 @@ struct receive_rows {
       memory.wanted[e] = static_cast<std::int32_t>(rows < INT32_MAX ? rows : INT32_MAX);
       if (fit > 0) end = start + fit;
       received += static_cast<std::uint64_t>(rows);
+      too_many += static_cast<std::uint64_t>(rows - fit);
       start = start_after(start, rows);
     }
     *memory.end = static_cast<std::int32_t>(end);
     count(t, frame, tally::rows_received, received);
+    count(t, frame, tally::rows_without_room, too_many);
   }
 
   template <team Team>
@@ -145,7 +147,7 @@ struct receive_rows {
     for (int c = 0; c < chunks; ++c) {
       std::uint64_t word = 0;
       bool const ok = t.wait({flag::arrived, source, c, epoch},
-                             own_word(net, frame.chunk_flag(slot_field::arrived, source, c)), word);
+                             own_word(net, frame.chunk_flag(flag_field::arrived, source, c)), word);
       if (!t.block_all(ok)) return;
       auto const map = static_cast<std::uint32_t>(word & 0xFFFFu);
       bool const mine = c % part.shares == part.share;
@@ -164,7 +166,7 @@ struct receive_rows {
     int const topk = frame.shape.topk;
     for (std::uint32_t left = map; left; left &= left - 1) {
       int const token = chunk * frame.shape.chunk_tokens + std::countr_zero(left);
-      std::byte const* const route = net.own() + frame.at(slot_field::routes, source, token);
+      std::byte const* const route = net.own_rows() + frame.at(slot_field::routes, source, token);
       auto const* const experts = reinterpret_cast<std::int32_t const*>(route);
       auto const* const weights = reinterpret_cast<float const*>(experts + topk);
       std::size_t const at = frame.planned(source, round * frame.shape.round_tokens + token);
@@ -195,8 +197,8 @@ struct receive_rows {
     for (std::uint32_t left = map; left; left &= left - 1) {
       int const token = chunk * frame.shape.chunk_tokens + std::countr_zero(left);
       std::size_t const at = frame.planned(source, round * frame.shape.round_tokens + token);
-      std::byte const* const row = net.own() + frame.at(slot_field::rows, source, token);
-      std::byte const* const scales = net.own() + frame.at(slot_field::scales, source, token);
+      std::byte const* const row = net.own_rows() + frame.at(slot_field::rows, source, token);
+      std::byte const* const scales = net.own_rows() + frame.at(slot_field::scales, source, token);
       for (int k = 0; k < frame.shape.topk; ++k) {
         std::int32_t const position = memory.plan[at + static_cast<std::size_t>(k)];
         if (position < 0 || turn++ % t.count() != t.index()) continue;
@@ -227,8 +229,9 @@ struct credit_round {
     // first.
     step_clock const clock(t, frame, phase::receive, false);
     if (t.block() != 0 || t.index() != 0) return;
+    net.release(t);
     for (int s = t.lane(); s < frame.shape.ranks; s += Team::lanes)
-      net.publish(t, s, flag::done, frame.line_head(slot_field::back, frame.shape.rank),
+      net.publish(t, s, flag::done, frame.line_head(flag_field::back, frame.shape.rank),
                   clock.drained(round, rounds));
   }
 };

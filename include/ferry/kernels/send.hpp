@@ -26,7 +26,7 @@ struct send_rows {
   std::byte const* scales = nullptr;  ///< opaque rows: [T, scale_bytes]
   std::int64_t scale_stride = 0;      ///< bytes
   caller_routing caller;
-  std::int32_t num_tokens = 0;  ///< T, unless it lies in device memory
+  std::int32_t num_tokens = 0;  ///< rows given: T, unless that lies in device memory
   std::int32_t const* num_tokens_there = nullptr;
   int round = 0;
   bool header_only = false;  ///< a round of combine: only says that the returned array is free
@@ -41,8 +41,7 @@ struct send_rows {
         header_only ? clock.combine(round, *frame.memory.rounds) : clock.dispatch(round);
     if (!wait_for_credit(t, net, epoch - 1)) return;
 
-    int const all =
-        first ? (num_tokens_there ? *num_tokens_there : num_tokens) : *frame.memory.num_tokens;
+    int const all = first ? tokens_given(t) : *frame.memory.num_tokens;
     int const left = header_only ? 0 : all - round * frame.shape.round_tokens;
     if (t.block() == 0) {
       if (first) count_experts(t, net, all);
@@ -56,13 +55,25 @@ struct send_rows {
   }
 
  private:
+  // A host that may read device memory has checked the count; elsewhere it is cut to what is there.
+  template <team Team>
+  FERRY_FN int tokens_given(Team const& t) const {
+    if (!num_tokens_there) return num_tokens;
+    int const most = num_tokens < frame.shape.max_tokens ? num_tokens : frame.shape.max_tokens;
+    int const said = *num_tokens_there;
+    int const cut = said < 0 ? 0 : said < most ? said : most;
+    if (cut != said && t.block() == 0 && t.index() == 0 && t.leader())
+      count(t, frame, tally::tokens_misstated, 1);
+    return cut;
+  }
+
   // R3: nobody still reads the inbox rows that are about to be overwritten, on any rank.
   template <team Team, delivery<Team> Net>
   FERRY_FN bool wait_for_credit(Team const& t, Net const& net, std::uint64_t epoch) const {
     bool ok = true;
     for (int d = t.lane(); d < frame.shape.ranks && ok; d += Team::lanes) {
       std::uint64_t seen;
-      ok = t.wait({flag::done, d, -1, epoch}, own_word(net, frame.line_head(slot_field::back, d)),
+      ok = t.wait({flag::done, d, -1, epoch}, own_word(net, frame.line_head(flag_field::back, d)),
                   seen);
     }
     return t.block_all(ok && !t.failed());
@@ -95,9 +106,10 @@ struct send_rows {
   template <team Team, delivery<Team> Net>
   FERRY_FN void publish_header(Team const& t, Net const& net, std::uint64_t epoch, int left) const {
     if (t.index() != 0) return;
+    net.release(t);
     for (int i = t.lane(); i < frame.shape.ranks; i += Team::lanes)
       net.publish(t, rotated(i), flag::header,
-                  frame.line_head(slot_field::arrived, frame.shape.rank),
+                  frame.line_head(flag_field::arrived, frame.shape.rank),
                   epoch << epoch_shift(flag::header) | static_cast<std::uint64_t>(left));
   }
 
@@ -136,13 +148,15 @@ struct send_rows {
         send_token(t, net, i, maps, 1u << (i - range.begin), sent);
       t.drain();
       t.block_sync();
-      if (t.index() == 0)
+      if (t.index() == 0) {
+        net.release(t);
         for (int i = t.lane(); i < frame.shape.ranks; i += Team::lanes) {
           int const d = rotated(i);
           net.publish(t, d, flag::arrived,
-                      frame.chunk_flag(slot_field::arrived, frame.shape.rank, c),
+                      frame.chunk_flag(flag_field::arrived, frame.shape.rank, c),
                       epoch << epoch_shift(flag::arrived) | maps[d]);
         }
+      }
       t.block_sync();
     }
     if (t.leader()) {

@@ -25,6 +25,8 @@ enum class tally : std::uint8_t {
   returned_self_bytes,
   ids_out_of_range,
   rows_received,
+  rows_without_room,  ///< received, but past the capacity
+  tokens_misstated,   ///< steps whose token count in device memory was out of range, and was cut
   count_
 };
 
@@ -76,8 +78,10 @@ inline constexpr std::int32_t no_room = -2;   ///< in `plan`: here, but past the
 /// The part of every kernel's arguments that stays the same while an exchange lives.
 struct step_frame {
   exchange_shape shape;
+  flag_layout flags;
   slot_layout slot;
-  std::size_t slot_offset = 0;  ///< of this slot in every window
+  std::size_t flags_offset = 0;  ///< of this slot's flags in every window
+  std::size_t slot_offset = 0;   ///< of its rows
   positions layout;
   step_memory memory;
 
@@ -91,11 +95,11 @@ struct step_frame {
                   static_cast<std::size_t>(token));
   }
   /// A source's header word, or a peer's done word.
-  FERRY_FN constexpr std::size_t line_head(slot_field flags, int rank) const {
-    return at(flags, static_cast<std::size_t>(rank));
+  FERRY_FN constexpr std::size_t line_head(flag_field kind, int rank) const {
+    return flags_offset + flags.offset(kind, static_cast<std::size_t>(rank));
   }
-  FERRY_FN constexpr std::size_t chunk_flag(slot_field flags, int rank, int chunk) const {
-    return line_head(flags, rank) + 8 * (1 + static_cast<std::size_t>(chunk));
+  FERRY_FN constexpr std::size_t chunk_flag(flag_field kind, int rank, int chunk) const {
+    return line_head(kind, rank) + 8 * (1 + static_cast<std::size_t>(chunk));
   }
   /// Index of (source, token of the step, choice 0) in plan and plan_weights.
   FERRY_FN constexpr std::size_t planned(int source, int token) const {
@@ -159,7 +163,7 @@ class step_clock {
 /// Reads a flag word of this rank's own window that another rank writes.
 template <class Net>
 FERRY_FN std::uint64_t const* own_word(Net const& net, std::size_t offset) {
-  return reinterpret_cast<std::uint64_t const*>(net.own() + offset);
+  return reinterpret_cast<std::uint64_t const*>(net.own_flags() + offset);
 }
 
 template <class Team>

@@ -14,18 +14,25 @@ namespace ferry {
 
 /// Contract of a delivery, inlined into kernels. Offsets are bytes from the start of a window,
 /// equal on all ranks.
-///   own()            this rank's window
+/// A window's flags and rows may lie in memories of different kinds: publish() goes to the flags
+/// always, put() to the rows.
+///   own_flags()      this rank's window, for the offsets of flags
+///   own_rows()       this rank's window, for the offsets of rows
 ///   put(team, rank, offset, from, bytes)
 ///                    T  copies `bytes` to the window of `rank`; promises no order and no time;
 ///                    `from` may be reused once it returns
+///   release(team)    T  by one team of the block, after each team has drained and a block barrier:
+///                    whatever this block put or read before comes before every word that this
+///                    team publishes from here to its next put
 ///   publish(team, rank, kind, offset, word)
-///                    L  makes the word visible in the window of `rank` after everything that this
-///                    block put there before (each team drained, then a block barrier), and wakes
-///                    who sleeps on it
+///                    L  after release(): stores the word in the window of `rank`, and wakes who
+///                    sleeps on it
 template <class Net, class Team>
 concept delivery = team<Team> &&
     requires(Net const& net, Team const& t, std::size_t offset, std::byte const* from) {
-  { net.own() } -> std::same_as<std::byte*>;
+  { net.own_flags() } -> std::same_as<std::byte*>;
+  { net.own_rows() } -> std::same_as<std::byte*>;
+  net.release(t);
   net.put(t, 0, offset, from, offset);
   net.publish(t, 0, flag::done, offset, std::uint64_t{0});
 };
