@@ -7,6 +7,10 @@ ferry_public_headers(ferry/deepseek/attention.hpp ferry/deepseek/experts.hpp
                      ferry/deepseek/gate.hpp ferry/deepseek/linear.hpp ferry/deepseek/mlp.hpp
                      ferry/deepseek/model.hpp ferry/deepseek/moe_layer.hpp
                      ferry/deepseek/rms_norm.hpp ferry/deepseek/rope.hpp)
+foreach(name add_rows attend choose_experts decode_rows dot exponential fill_cache find gate_rows
+        grouped_product narrow_rows next_token normalise_rows quantise_rows random rotate softmax)
+  ferry_public_headers(ferry/deepseek/kernels/${name}.hpp)
+endforeach()
 foreach(name attention gate mlp moe product rms_norm rope)
   ferry_public_headers(ferry/deepseek/reference/${name}.hpp)
 endforeach()

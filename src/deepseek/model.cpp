@@ -218,7 +218,7 @@ result<void> model::state::run_layer(queue& q, int index, token_batch const& bat
   rms_norm(read_only(x), layer.attention_norm, epsilon, normal);
   FERRY_CHECK(layer.attention.apply({read_only(normal), batch.sequences, batch.positions}, turning,
                                     caches[static_cast<std::size_t>(index)], block, scratch));
-  auto const add = [&] { loops().add(block.data, x.rows * x.columns, x.data); };
+  auto const add = [&] { loops().add({block, x}); };
   add();
   if (observer != nullptr) observer->attended(index, read_only(block));
   rms_norm(read_only(x), layer.ffn_norm, epsilon, normal);
