@@ -61,6 +61,16 @@ result<void> microbatch::state::wait_on_device(queue& q) {
   return report_cuts();
 }
 
+std::uint64_t microbatch::state::steps_done() const {
+  if (!core.on_device) return steps;
+  std::uint64_t const* const ticks =
+      frame.memory.ticks + static_cast<int>(phase::gather) * core.options.blocks;
+  std::uint64_t last = 0;
+  if (result<void> const read = core.on_device->read(&last, ticks, sizeof last); !read)
+    core.ranks.mark_broken(read.error());
+  return last / core.shape.step_epochs();
+}
+
 result<void> microbatch::state::report_cuts() {
   device_rank const& rank = *core.on_device;
   step_memory const& m = frame.memory;

@@ -95,7 +95,7 @@ struct microbatch::state {
 
   enum class stage { idle, sent, received, returned };
   stage at = stage::idle;
-  std::atomic<std::uint64_t> steps = 0;  ///< counted while other threads may look
+  std::atomic<std::uint64_t> steps = 0;  ///< on the CPU; other threads may look
   received last;
   send_rows sending;                    ///< of this step: later rounds send from it
   return_rows returning;                ///< likewise
@@ -104,7 +104,8 @@ struct microbatch::state {
   std::uint64_t told_without_room = 0;  ///< on a device: what wait() has reported before
   std::uint64_t told_misstated = 0;     ///< likewise
 
-  result<void> expect(stage wanted, char const* call) const;
+  result<void> expect(stage wanted, char const* call);
+  result<void> join_this_capture(char const* call);
   result<void> check_queue(queue const& q) const;
   /// Runs kernels on the queue, then reports what went wrong in them; on a device, what is known
   /// of it so far.
@@ -118,6 +119,8 @@ struct microbatch::state {
   /// On a device: what has been recorded, if anything; breaks the group.
   result<void> failure_so_far() const;
   result<void> wait_on_device(queue& q);
+  /// Steps that have ended. On a device it counts them itself, those of replayed graphs too.
+  std::uint64_t steps_done() const;
   /// Capacity and token counts that kernels had to cut, once the queue is done.
   result<void> report_cuts();
 };

@@ -259,15 +259,15 @@ exchange_counters exchange::counters() const {
     std::uint64_t* const there = slot.state_->frame.memory.tallies;
     tallies seen{};
     if (device_rank const* const rank = state_->core.on_device.get()) {
-      if (result<void> const read = rank->read(seen.data(), there, sizeof seen); !read)
-        state_->core.ranks.mark_broken(read.error());
+      if (result<void> const done = rank->read(seen.data(), there, sizeof seen); !done)
+        state_->core.ranks.mark_broken(done.error());
     } else {
       // Other threads may be running steps of other slots.
       for (std::size_t t = 0; t < seen.size(); ++t)
         seen[t] = std::atomic_ref(there[t]).load(std::memory_order_relaxed);
     }
     auto const of = [&](tally t) { return seen[static_cast<std::size_t>(t)]; };
-    sum.steps += slot.state_->steps;
+    sum.steps += slot.state_->steps_done();
     sum.dispatch_bytes += of(tally::sent_bytes);
     sum.dispatch_self_bytes += of(tally::sent_self_bytes);
     sum.combine_bytes += of(tally::returned_bytes);

@@ -5,6 +5,7 @@
 #include "exchange/exchange_state.hpp"
 #include "exchange/launchers.hpp"
 #include "exchange/tensor_checks.hpp"
+#include "exec/capture_members.hpp"
 
 #include <algorithm>
 
@@ -14,12 +15,30 @@ microbatch::microbatch(std::unique_ptr<state> s) : state_(std::move(s)) {}
 microbatch::microbatch(microbatch&&) noexcept = default;
 microbatch::~microbatch() = default;
 
-result<void> microbatch::state::expect(stage wanted, char const* call) const {
+result<void> microbatch::state::expect(stage wanted, char const* call) {
   static constexpr char const* names[] = {"no step is open", "tokens were sent",
                                           "tokens were received", "results were sent"};
-  if (at == wanted) return {};
+  if (at == wanted)
+    return core.on_device && in_capture() ? join_this_capture(call) : result<void>{};
   return fail(error_code::invalid_state, "{} on slot {} comes when {}, but now {}", call, slot,
               names[static_cast<int>(wanted)], names[static_cast<int>(at)]);
+}
+
+// A replay begins where the last one ended, so a step is captured whole or not at all.
+result<void> microbatch::state::join_this_capture(char const* call) {
+  if (has_joined_capture(this)) return {};
+  if (at != stage::idle)
+    return fail(error_code::invalid_state,
+                "{} on slot {} cannot be captured: the step that it belongs to was begun before",
+                call, slot);
+  join_capture(this, [this](bool kept) -> result<void> {
+    if (kept && at != stage::idle)
+      return fail(error_code::invalid_state,
+                  "the capture ends within a step of slot {}; it must hold the whole step", slot);
+    if (!kept) at = stage::idle;
+    return {};
+  });
+  return {};
 }
 
 result<void> microbatch::state::check_queue(queue const& q) const {

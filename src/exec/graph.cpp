@@ -4,9 +4,12 @@
 #include <ferry/exec/graph.hpp>
 
 #include "base/fail.hpp"
+#include "exec/capture_members.hpp"
 #include "exec/device_backend.hpp"
 
 #include <exception>
+#include <utility>
+#include <vector>
 
 namespace ferry {
 
@@ -24,6 +27,30 @@ struct graph::state {
 
 namespace {
 
+/// The capture that this thread is in; captures do not nest.
+class capture_in_progress {
+ public:
+  capture_in_progress() { current() = this; }
+  ~capture_in_progress() { current() = nullptr; }
+  capture_in_progress(capture_in_progress const&) = delete;
+
+  static capture_in_progress*& current() {
+    static thread_local capture_in_progress* one = nullptr;
+    return one;
+  }
+
+  /// Asks every member, and tells all when it comes to nothing.
+  result<void> end(result<void> outcome) {
+    for (auto const& [who, member] : members)
+      if (outcome) outcome = member(true);
+    if (!outcome)
+      for (auto const& [who, member] : members) static_cast<void>(member(false));
+    return outcome;
+  }
+
+  std::vector<std::pair<void const*, capture_member>> members;
+};
+
 result<void> call(std::function<result<void>()> const& work) {
   try {
     return work();
@@ -34,18 +61,35 @@ result<void> call(std::function<result<void>()> const& work) {
 
 }  // namespace
 
+bool in_capture() {
+  return capture_in_progress::current() != nullptr;
+}
+
+bool has_joined_capture(void const* who) {
+  for (auto const& member : capture_in_progress::current()->members)
+    if (member.first == who) return true;
+  return false;
+}
+
+void join_capture(void const* who, capture_member member) {
+  capture_in_progress::current()->members.emplace_back(who, std::move(member));
+}
+
 result<graph> capture(queue& q, std::function<result<void>()> const& work) {
   device::state const& on = q.where().about();
   if (!on.backend) return fail(error_code::unsupported, "a CPU queue cannot be captured");
+  if (in_capture())
+    return fail(error_code::invalid_state,
+                "this thread is capturing already; captures do not nest");
   FERRY_CHECK(to_result(on.backend->begin_capture(on.ordinal, q.stream())));
-  result<void> const worked = call(work);
+  capture_in_progress now;
+  result<void> worked = call(work);
   graph made;
   made.state_ = std::make_shared<graph::state>(q.where());
   // Ended in any case: a queue that stays captured runs nothing.
   result<void> const ended =
       to_result(on.backend->end_capture(on.ordinal, q.stream(), &made.state_->handle));
-  FERRY_CHECK(worked);
-  FERRY_CHECK(ended);
+  FERRY_CHECK(now.end(worked ? ended : worked));
   return made;
 }
 

@@ -31,9 +31,11 @@ class graph {
 
 /// Calls `work`, which puts calls on `q`, and on other queues that events connect with it; nothing
 /// runs, and the calls become a graph. Queues that were drawn in must be joined to `q` by an event
-/// again before `work` returns. No other thread may use these queues meanwhile.
-/// Errors   unsupported the device cannot capture (the CPU); invalid_state the queue is being
-///          captured already, or a queue was not joined again; what `work` returns; device
+/// again before `work` returns. No other thread may use these queues meanwhile. Steps of an
+/// exchange are captured whole; after an error their slots are as before. Errors   unsupported the
+/// device cannot capture (the CPU); invalid_state the queue, or this
+///          thread, is capturing already, a queue was not joined again, or a step was captured in
+///          part; what `work` returns; device
 result<graph> capture(queue& q, std::function<result<void>()> const& work);
 
 }  // namespace ferry
