@@ -5,6 +5,7 @@
 #include <ferry/deepseek/rms_norm.hpp>
 
 #include "base/fail.hpp"
+#include "deepseek/layer_weights.hpp"
 #include "deepseek/row_loops.hpp"
 
 #include <algorithm>
@@ -150,22 +151,16 @@ result<attention> attention::make(attention_shape const& shape, attention_weight
 
   linear_options absorbed = options;
   absorbed.quantise_input = false;
-  std::vector<float> turned(static_cast<std::size_t>(shape.kv_lora_rank) *
-                            static_cast<std::size_t>(shape.nope));
+  absorbed_matrices const heads = absorbed_matrices::of(shape, weights.kv_b);
+  std::int64_t const keys_size = std::int64_t{shape.kv_lora_rank} * shape.nope;
+  std::int64_t const values_size = std::int64_t{shape.v} * shape.kv_lora_rank;
   for (int h = 0; h < shape.num_heads; ++h) {
-    std::int64_t const first = std::int64_t{h} * (shape.nope + shape.v);
-    for (int i = 0; i < shape.nope; ++i) {
-      float const* from = weights.kv_b[first + i];
-      for (int j = 0; j < shape.kv_lora_rank; ++j) {
-        turned[static_cast<std::size_t>(j * shape.nope + i)] = from[j];
-      }
-    }
-    FERRY_TRY(
-        linear keys,
-        linear::pack(dense<float const>(turned.data(), shape.kv_lora_rank, shape.nope), absorbed));
+    FERRY_TRY(linear keys,
+              linear::pack(dense(heads.keys.data() + h * keys_size, shape.kv_lora_rank, shape.nope),
+                           absorbed));
     a.absorbed_keys_.push_back(std::move(keys));
-    FERRY_TRY(linear values, linear::pack({weights.kv_b[first + shape.nope], shape.v,
-                                           shape.kv_lora_rank, weights.kv_b.row_stride},
+    FERRY_TRY(linear values, linear::pack(dense(heads.values.data() + h * values_size, shape.v,
+                                                shape.kv_lora_rank),
                                           absorbed));
     a.values_.push_back(std::move(values));
   }

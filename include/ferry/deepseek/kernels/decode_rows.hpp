@@ -8,6 +8,7 @@
 #include <ferry/base/matrix.hpp>
 #include <ferry/base/number_formats.hpp>
 #include <ferry/base/types.hpp>
+#include <ferry/deepseek/kernels/rows_there.hpp>
 #include <ferry/exec/strip.hpp>
 
 #include <cstddef>
@@ -54,7 +55,7 @@ struct decode_rows {
   /// Calls f(row of the source, first, n, out) for the pieces of the rows that are there.
   template <strip Strip, class F>
   FERRY_FN void for_each_source(Strip const& s, F const& f) const {
-    std::int64_t const there = end != nullptr && *end < to.rows ? *end : to.rows;
+    std::int64_t const there = rows_there(to.rows, end);
     for_each_piece(s, there, to.columns, [&](std::int64_t row, std::int64_t first, std::int64_t n) {
       std::int64_t const source = index != nullptr ? index[row] : row;
       if (source >= 0) f(source, first, n, to[row] + first);

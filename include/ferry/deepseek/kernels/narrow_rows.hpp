@@ -6,6 +6,7 @@
 
 #include <ferry/base/matrix.hpp>
 #include <ferry/base/number_formats.hpp>
+#include <ferry/deepseek/kernels/rows_there.hpp>
 #include <ferry/exec/strip.hpp>
 
 #include <cstdint>
@@ -16,10 +17,11 @@ namespace ferry::deepseek {
 struct narrow_rows {
   matrix<float const> from;
   matrix<bf16> to;
+  std::int32_t const* end = nullptr;  ///< as decode_rows
 
   template <strip Strip>
   FERRY_FN void operator()(Strip const& s) const {
-    for_each_piece(s, from.rows, from.columns,
+    for_each_piece(s, rows_there(from.rows, end), from.columns,
                    [&](std::int64_t row, std::int64_t first, std::int64_t n) {
                      float const* const a = from[row] + first;
                      bf16* const b = to[row] + first;

@@ -7,6 +7,7 @@
 #include <ferry/base/block_scale.hpp>
 #include <ferry/base/matrix.hpp>
 #include <ferry/base/types.hpp>
+#include <ferry/deepseek/kernels/rows_there.hpp>
 #include <ferry/exec/strip.hpp>
 
 #include <cstdint>
@@ -18,11 +19,12 @@ namespace ferry::deepseek {
 struct quantise_rows {
   matrix<float const> from;
   matrix<float> to;
+  std::int32_t const* end = nullptr;  ///< as decode_rows
 
   template <strip Strip>
   FERRY_FN void operator()(Strip const& s) const {
     static_assert(Strip::columns_at_once % scale_block == 0, "a block lies with one strip");
-    for_each_piece(s, from.rows, from.columns,
+    for_each_piece(s, rows_there(from.rows, end), from.columns,
                    [&](std::int64_t row, std::int64_t first, std::int64_t n) {
                      for (std::int64_t begin = 0; begin < n; begin += scale_block) {
                        std::int64_t const left = n - begin;

@@ -12,6 +12,8 @@
 namespace ferry {
 
 struct native_strip_lanes {
+  static constexpr int team = 32;  ///< lanes of a team
+
   __device__ int lane() const { return static_cast<int>(threadIdx.x) % strip_lanes; }
   __device__ std::int64_t index() const {
     return (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / strip_lanes;
@@ -29,7 +31,7 @@ struct native_strip_lanes {
 
  private:
   __device__ static std::uint32_t half() {
-    return 0xFFFFu << (threadIdx.x % 32 / strip_lanes * strip_lanes);
+    return 0xFFFFu << (threadIdx.x % team / strip_lanes * strip_lanes);
   }
 };
 

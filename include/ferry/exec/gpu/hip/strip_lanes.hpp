@@ -15,6 +15,8 @@
 namespace ferry {
 
 struct native_strip_lanes {
+  static constexpr int team = 64;  ///< lanes of a team
+
   __device__ int lane() const { return static_cast<int>(threadIdx.x) % strip_lanes; }
   __device__ std::int64_t index() const {
     return (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / strip_lanes;
