@@ -116,6 +116,10 @@ std::variant<options, int> parse(int argc, char** argv) {
   options o;
   add_input(app, o);
   add_sampling(app, o);
+  app.add_option("--device", o.device,
+                 "what a rank computes on: cpu, hip, hip:i, cuda, cuda:i, emulated:32 or "
+                 "emulated:64 [the best that is there]")
+      ->type_name("NAME");
   add_choice(app, "--dtype", o.compute, computes, "arithmetic of the model [f32]");
   auto* out = add_choice(app, "--wire", o.wire, wires, "rows to the experts [the dtype]");
   auto* home =

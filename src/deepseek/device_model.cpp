@@ -106,24 +106,33 @@ result<void> device_model::make_buffers() {
   FERRY_TRY(at_.step, on_.array<std::int32_t>(3 * n));
   FERRY_TRY(upload_, on_.where().allocate(memory_kind::pinned,
                                           static_cast<std::size_t>(3 * n) * sizeof(std::int32_t)));
-  return grow_staging(staged);
-}
-
-result<void> device_model::grow_staging(std::int64_t elements) {
-  if (elements <= at_.staged) return {};
-  FERRY_TRY(at_.staged_values, on_.array<float>(elements));
-  FERRY_TRY(at_.staged_codes, on_.array<bf16>(elements));
-  at_.staged = elements;
+  FERRY_TRY(at_.staging, make_staging(staged));
   return {};
 }
 
+result<device_model::staging_arrays> device_model::make_staging(std::int64_t elements) const {
+  staging_arrays made;
+  FERRY_TRY(made.values, on_.array<float>(elements));
+  FERRY_TRY(made.codes, on_.array<bf16>(elements));
+  made.elements = elements;
+  return made;
+}
+
+/// Once: a layout's capacity does not change, and work that stands on a queue uses the buffers.
 result<void> device_model::make_expert_buffers(std::int64_t capacity) {
-  if (capacity <= capacity_) return {};
+  if (capacity == capacity_) return {};
+  if (capacity_ >= 0) {
+    return fail(error_code::internal, "a layout of {} positions has become one of {}", capacity_,
+                capacity);
+  }
   std::int64_t const width = config_.moe_intermediate_size;
   FERRY_TRY(at_.arrived, on_.array<float>(capacity * config_.hidden_size));
   FERRY_TRY(at_.expert_inner, on_.array<float>(capacity * 2 * width));
   FERRY_TRY(at_.expert_gated, on_.array<float>(capacity * width));
   FERRY_TRY(at_.expert_rows, on_.array<float>(capacity * config_.hidden_size));
+  bool const changed = options_.compute == dtype::bf16 || options_.quantise_activations;
+  std::int64_t const widest = std::max<std::int64_t>(config_.hidden_size, width);
+  FERRY_TRY(at_.expert_staging, make_staging(changed ? capacity * widest : 0));
   capacity_ = capacity;
   return {};
 }
@@ -286,7 +295,7 @@ result<void> device_model::experts(queue& q, device_moe const& layer, received c
   FERRY_CHECK(make_expert_buffers(rows));
   device_linear const& first = layer.experts.gate_and_up;
   device_linear const& second = layer.experts.down;
-  FERRY_CHECK(grow_staging(std::max(first.staging(rows), second.staging(rows))));
+  product_staging const staged = at_.expert_staging.view();
   FERRY_CHECK(on_.run(q, decode_rows{.format = options_.wire,
                                      .rows = in.rows.data,
                                      .row_stride = in.rows.stride_bytes(),
@@ -304,7 +313,7 @@ result<void> device_model::experts(queue& q, device_moe const& layer, received c
                            .starts = in.starts,
                            .counts = in.counts,
                            .end = in.end},
-                          staging()));
+                          staged));
   FERRY_CHECK(on_.run(q, gate_rows{dense<float const>(at_.expert_inner.data(), rows, 2 * width),
                                    dense(at_.expert_gated.data(), rows, width), in.end}));
   return second.apply(on_, q,
@@ -316,7 +325,7 @@ result<void> device_model::experts(queue& q, device_moe const& layer, received c
                        .starts = in.starts,
                        .counts = in.counts,
                        .end = in.end},
-                      staging());
+                      staged);
 }
 
 result<void> device_model::moe(queue& q, device_moe const& layer, microbatch& slot) {
@@ -400,6 +409,14 @@ result<std::vector<T>> device_model::shown(queue& q, T const* from, std::int64_t
 }
 
 result<void> device_model::forward(queue& q, ferry::exchange* exchange, token_batch const& batch,
+                                   matrix<float> logits, model_observer* observer) {
+  result<void> const done = run_all(q, exchange, batch, logits, observer);
+  // What stands on the queue uses this model's memory: kernels that failed leave by their deadline.
+  if (!done) static_cast<void>(q.wait(2 * timeout_));
+  return done;
+}
+
+result<void> device_model::run_all(queue& q, ferry::exchange* exchange, token_batch const& batch,
                                    matrix<float> logits, model_observer* observer) {
   if (!(q.where() == on_.where())) {
     return fail(error_code::invalid_argument, "a queue of {} for a model on {}", q.where().name(),

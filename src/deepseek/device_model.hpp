@@ -32,6 +32,13 @@ class device_model {
                        matrix<float> logits, model_observer* observer);
 
  private:
+  struct staging_arrays {
+    device_array<float> values;
+    device_array<bf16> codes;
+    std::int64_t elements = 0;
+
+    product_staging view() const { return {values.data(), codes.data(), elements}; }
+  };
   struct buffers {
     device_array<std::int32_t> step;  // [3, max_tokens]: ids, sequences, positions
     device_array<float> hidden, normalised, block;
@@ -41,9 +48,7 @@ class device_model {
     device_array<float> router_logits, weights, choice_scratch;
     device_array<std::int32_t> choices;
     device_array<float> arrived, expert_inner, expert_gated, expert_rows;  // [capacity, ...]
-    device_array<float> staged_values;
-    device_array<bf16> staged_codes;
-    std::int64_t staged = 0;
+    staging_arrays staging, expert_staging;
   };
 
   device_model(strip_device on, model_config const& config, model_options const& options,
@@ -53,7 +58,9 @@ class device_model {
   result<void> load_weights(checkpoint const& weights, group const& ranks);
   result<void> make_buffers();
   result<void> make_expert_buffers(std::int64_t capacity);
-  result<void> grow_staging(std::int64_t elements);
+  result<staging_arrays> make_staging(std::int64_t elements) const;
+  result<void> run_all(queue& q, ferry::exchange* exchange, token_batch const& batch,
+                       matrix<float> logits, model_observer* observer);
   result<void> bring(queue& q, token_batch const& batch);
 
   result<void> embed(queue& q);
@@ -73,9 +80,7 @@ class device_model {
   std::int32_t const* ids() const { return at_.step.data(); }
   std::int32_t const* sequences() const { return at_.step.data() + options_.max_tokens; }
   std::int32_t const* positions() const { return at_.step.data() + 2 * options_.max_tokens; }
-  product_staging staging() const {
-    return {at_.staged_values.data(), at_.staged_codes.data(), at_.staged};
-  }
+  product_staging staging() const { return at_.staging.view(); }
 
   strip_device on_;
   model_config config_;
