@@ -174,9 +174,20 @@ result<void> decode_on(job const& j, group const& ranks) {
   return conclude(j, r, ranks, shown);
 }
 
+// The exchange runs on every device; the model's own kernels are those of the CPU.
+result<void> check_device(std::string const& name) {
+  FERRY_TRY(device const there, device::open(name));
+  if (there.kind() == device_kind::cpu) return {};
+  return error{
+      error_code::unsupported,
+      fmt::format("--device {}: {} is there, but this version's model computes on the CPU only",
+                  name, there.model())};
+}
+
 /// `rank` is for the message of whoever calls; -1 until it is known.
 result<void> run(options const& o, int& rank) {
   if (o.show_tokens) return show_tokens(o);
+  FERRY_CHECK(check_device(o.device));
   FERRY_TRY(auto j, prepare(o));
   FERRY_TRY(auto ranks, join_ranks(o.timeout));
   rank = ranks.rank();

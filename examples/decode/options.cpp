@@ -92,6 +92,17 @@ void add_sampling(CLI::App& app, options& o) {
       ->capture_default_str();
 }
 
+void add_device(CLI::App& app, options& o) {
+  app.add_option("--device", o.device, "what this rank computes on: cpu, hip[:i], cuda[:i]")
+      ->check([](std::string const& text) {
+        result<device> const there = device::open(text);
+        bool const wrong = !there && there.error().code == error_code::invalid_argument;
+        return wrong ? there.error().message : std::string();
+      })
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
 void add_output(CLI::App& app, options& o) {
   app.add_option(
          "--dump-logits", o.logits_file,
@@ -116,6 +127,7 @@ std::variant<options, int> parse(int argc, char** argv) {
   options o;
   add_input(app, o);
   add_sampling(app, o);
+  add_device(app, o);
   add_choice(app, "--dtype", o.compute, computes, "arithmetic of the model [f32]");
   auto* out = add_choice(app, "--wire", o.wire, wires, "rows to the experts [the dtype]");
   auto* home =

@@ -74,6 +74,14 @@ class CommandLine(unittest.TestCase):
         self.refused(["--model", DEMO, "--prompt", "x", "--seed", "1" + 20 * "0"], 2, "0000")
         self.refused(["--model", DEMO, "--prompt", "x", "--unknown"], 2, "--unknown")
 
+    def test_explains_a_device_that_it_cannot_use(self):
+        start = ["--model", DEMO, "--prompt", "x", "--device"]
+        self.refused([*start, "gpu"], 2, "gpu", "cpu")
+        self.refused([*start, "cuda:x"], 2, "cuda:x")
+        # Where there is such a device, the model still has no kernels for it.
+        for name in ("hip", "cuda:0", "emulated:64"):
+            self.refused([*start, name], 1, "unsupported")
+
     def test_explains_what_it_cannot_read(self):
         self.refused(["--model", "/nowhere", "--prompt", "x"], 1, "/nowhere")
         self.refused(["--model", DEMO, "--prompts", "/nowhere"], 1, "/nowhere")
