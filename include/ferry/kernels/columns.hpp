@@ -158,11 +158,11 @@ struct power_scaled_codes {
     return block_exponent({has_nan ? 0 : magnitude_bits(key), has_nan});
   }
   FERRY_FN static std::uint32_t codes(float a, float b, float c, float d, scale s) {
-    bool const none = s.bits == 0xFF;
-    float const reciprocal = float_of(none ? 0u : (254u - s.bits) << 23);
+    std::uint32_t const bits = s.bits;
+    float const reciprocal = float_of(bits == 0xFF ? 0u : (254u - bits) << 23);
     std::uint32_t const all =
         Codes::power(a * reciprocal, b * reciprocal, c * reciprocal, d * reciprocal);
-    return none ? 0u : all;
+    return bits == 0xFF ? 0u : all;
   }
   FERRY_FN static std::uint8_t bits(scale s, bool fnuz) {
     return fnuz ? exponent_for_fnuz(s).bits : s.bits;

@@ -65,7 +65,8 @@ class peer_memory_delivery {
   FERRY_FN void publish(Team const&, int to, flag, std::size_t offset, std::uint64_t word) const {
     std::byte* base = flags_[0];
     FERRY_UNROLL
-    for (int i = 1; i < peers_of_lane; ++i) base = to / Device::lanes == i ? flags_[i] : base;
+    for (int i = 1; i < peers_of_lane; ++i)
+      if (to / Device::lanes == i) base = flags_[i];  // no `?:`, which may choose between addresses
     Device::store_word(reinterpret_cast<std::uint64_t*>(base + offset), word);
   }
 
