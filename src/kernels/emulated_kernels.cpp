@@ -151,7 +151,9 @@ int launch(gpu_launch const& with, Kernel const& kernel) {
       auto const block = static_cast<std::size_t>(lanes.block());
       emulated_team<Lanes> const team(there.blocks, there.teams, there.waits, memory[block],
                                       there.scratch, there.scratch_stride);
-      run(args, team, emulated_delivery<Lanes>(there.peers));
+      run(args, team,
+          emulated_delivery<Lanes>(there.peers, there.peers.flags[there.peers.rank],
+                                   there.peers.rows[there.peers.rank]));
     });
   });
   return 0;

@@ -95,8 +95,8 @@ std::vector<probed> run_probe(fault how, int rounds, std::size_t row_bytes, int 
     lanes
         .run([&] {
           lanes_of const t(1, 2, waits, block, scratch.data(), 64);
-          probe(t, faulty_delivery{peer_memory_delivery<dev>(peers), r == 0 ? how : fault::none,
-                                   last, held});
+          probe(t, faulty_delivery{peer_memory_delivery<dev>(peers, peers.flags[r], peers.rows[r]),
+                                   r == 0 ? how : fault::none, last, held});
         })
         .value();
     seen[i].failed = told[i] != 0;
