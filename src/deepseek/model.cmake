@@ -36,5 +36,15 @@ foreach(level floats IN ZIP_LISTS loop_levels loop_floats)
   target_sources(ferry_deepseek PRIVATE $<TARGET_OBJECTS:ferry_deepseek_loops_${level}>)
 endforeach()
 
+# The same kernels for GPUs, in the backends' libraries.
+if(TARGET ferry_hip)
+  ferry_hip_object(ferry_hip_row_kernels gpu_row_kernels.cpp)
+  target_link_libraries(ferry_hip PRIVATE ferry_hip_row_kernels)
+endif()
+if(TARGET ferry_cuda)
+  ferry_cuda_object(ferry_cuda_row_kernels gpu_row_kernels.cpp)
+  target_link_libraries(ferry_cuda PRIVATE ferry_cuda_row_kernels)
+endif()
+
 # oneDNN of the distribution computes with OpenMP's threads; calls keep it on one.
 target_link_libraries(ferry_deepseek PRIVATE gomp)

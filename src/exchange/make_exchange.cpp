@@ -83,7 +83,7 @@ result<void> check_blocks(exchange_core const& core) {
   for (gpu_kernel const k :
        {gpu_kernel::send, gpu_kernel::receive, gpu_kernel::give_back, gpu_kernel::gather}) {
     int resident = 0;
-    if (int const status = kernels.resident_blocks(k, core.shape, core.block_teams, &resident))
+    if (int const status = kernels.resident_blocks(k, core.block_teams, &resident))
       return fail(error_code::device, "{} does not say how many blocks it holds: {}",
                   core.where.name(), kernels.describe(status));
     if (2 * waiting > resident)
@@ -148,6 +148,12 @@ result<void> choose_kernels(exchange_core& core) {
     return {};
   }
   FERRY_TRY(gpu_kernels const* const kernels, kernels_of(core.where));
+  if (!gpus_can_serve(core.shape))
+    return fail(error_code::unsupported,
+                "{} ranks with {} experts each: {} serves {} ranks, and {} bytes of a block's own "
+                "memory where {} are needed",
+                core.shape.ranks, core.shape.most_local_experts(), core.where.name(),
+                max_mapped_ranks, gpu_block_memory::scratch_bytes, block_scratch_bytes(core.shape));
   if (options.block_teams > kernels->max_teams)
     return fail(error_code::invalid_argument, "block_teams is {}; a block of {} holds {} at most",
                 options.block_teams, core.where.name(), kernels->max_teams);
@@ -182,15 +188,18 @@ void give_waiter(exchange_core& core, microbatch::state& slot) {
       });
 }
 
-result<void> make_slots(exchange_core& core, std::vector<ferry::microbatch>& slots) {
+// Returns the first one.
+result<microbatch::state*> make_slots(exchange_core& core, std::vector<ferry::microbatch>& slots) {
   if (!core.on_device) FERRY_CHECK(reach_peers(core));
+  microbatch::state* first = nullptr;
   for (int s = 0; s < core.options.num_microbatches; ++s) {
     auto slot = std::make_unique<microbatch::state>(core, s);
     FERRY_CHECK(slot->allocate());
     if (!core.on_device) give_waiter(core, *slot);
+    if (!first) first = slot.get();
     slots.push_back(ferry::microbatch(std::move(slot)));
   }
-  return {};
+  return first;
 }
 
 }  // namespace
@@ -226,8 +235,9 @@ result<exchange> make_exchange(group const& ranks, device const& where,
   } else {
     FERRY_CHECK(make_device_rank(core));
   }
-  result<void> const made = make_slots(core, state->slots);
-  FERRY_CHECK(ranks.agree(made));
+  result<microbatch::state*> const first = make_slots(core, state->slots);
+  FERRY_CHECK(ranks.agree(first ? result<void>{} : result<void>{first.error()}));
+  if (core.on_device) FERRY_CHECK(probe_device_windows(core, **first));
   return exchange(std::move(state));
 }
 

@@ -15,7 +15,6 @@ enum class field {
   weights,
   num_tokens,
   expert_counts,
-  chunk_maps,
   seen_tokens,
   rounds,
   maps,
@@ -52,7 +51,6 @@ field_layout<field> lay_out(step_frame const& frame, int blocks, int block_teams
   l.add(field::weights, choices, 4, line);
   l.add(field::num_tokens, 1, 4, line);
   l.add(field::expert_counts, n(s.experts), 4, line);
-  l.add(field::chunk_maps, n(blocks), 4 * n(s.ranks), line);
   l.add(field::seen_tokens, n(s.ranks), 4, line);
   l.add(field::rounds, 1, 4, line);
   l.add(field::maps, n(s.ranks) * n(s.step_chunks()), 2, line);
@@ -99,7 +97,6 @@ result<void> microbatch::state::allocate() {
   place(m.weights, field::weights);
   place(m.num_tokens, field::num_tokens);
   place(m.expert_counts, field::expert_counts);
-  place(m.chunk_maps, field::chunk_maps);
   place(m.seen_tokens, field::seen_tokens);
   place(m.rounds, field::rounds);
   place(m.maps, field::maps);

@@ -90,26 +90,42 @@ result<void> queue::fill(void* to, std::byte value, std::size_t bytes) {
   return {};
 }
 
+namespace {
+
+// A vendor's runtime would break the capture off if it were asked.
+result<void> not_captured(queue const& q) {
+  device::state const& on = q.where().about();
+  bool capturing = false;
+  FERRY_CHECK(to_result(on.backend->is_capturing(on.ordinal, q.stream(), &capturing)));
+  if (capturing)
+    return fail(error_code::invalid_state, "a queue cannot be waited for while it is captured");
+  return {};
+}
+
+result<bool> is_done(queue const& q) {
+  device::state const& on = q.where().about();
+  bool done = true;
+  FERRY_CHECK(to_result(on.backend->stream_done(on.ordinal, q.stream(), &done)));
+  return done;
+}
+
+}  // namespace
+
 result<bool> queue::done() const {
-  device::state const& on = where().about();
-  bool is_done = true;
-  if (on.backend) FERRY_CHECK(to_result(on.backend->stream_done(on.ordinal, stream(), &is_done)));
-  return is_done;
+  if (!where().about().backend) return true;
+  FERRY_CHECK(not_captured(*this));
+  return is_done(*this);
 }
 
 result<void> queue::wait(std::chrono::milliseconds longest) const {
   using clock = std::chrono::steady_clock;
-  device::state const& on = where().about();
-  if (!on.backend) return {};
-  bool capturing = false;
-  FERRY_CHECK(to_result(on.backend->is_capturing(on.ordinal, stream(), &capturing)));
-  if (capturing)
-    return fail(error_code::invalid_state, "a queue cannot be waited for while it is captured");
+  if (!where().about().backend) return {};
+  FERRY_CHECK(not_captured(*this));
   auto const start = clock::now();
   auto const end = start + longest;
   for (int turn = 0;; ++turn) {
-    FERRY_TRY(bool const is_done, done());
-    if (is_done) return {};
+    FERRY_TRY(bool const over, is_done(*this));
+    if (over) return {};
     auto const now = clock::now();
     if (now >= end)
       return fail(error_code::timeout, "the work on a queue of {} is not done after {} ms",

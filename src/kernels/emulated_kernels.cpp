@@ -7,11 +7,13 @@
 #include "exec/emulated/emulated_backend.hpp"
 #include "exec/emulated/emulated_memory.hpp"
 
-#include <ferry/exec/emulated/emulated_team.hpp>
-#include <ferry/transport/copy_row.hpp>
+#include <ferry/exec/emulated/emulated_device.hpp>
+#include <ferry/kernels/row_forms.hpp>
+#include <ferry/transport/peer_memory.hpp>
 
 #include <atomic>
 #include <string>
+#include <vector>
 
 namespace ferry {
 namespace {
@@ -19,27 +21,45 @@ namespace {
 // Teams that the device is said to hold at once; it has no limit of its own.
 constexpr int resident_teams = 2048;
 
-/// Delivery through the addresses that a launch was given, already translated.
-struct emulated_delivery {
-  peer_table const* peers;
+template <int Lanes>
+using emulated_team = gpu_team<emulated_device<Lanes>>;
+template <int Lanes>
+using emulated_delivery = peer_memory_delivery<emulated_device<Lanes>>;
+using width = emulated_widths;
+static_assert(delivery<emulated_delivery<width::narrow>, emulated_team<width::narrow>>);
+static_assert(delivery<emulated_delivery<width::wide>, emulated_team<width::wide>>);
 
-  std::byte* own_flags() const { return peers->flags[peers->rank]; }
-  std::byte* own_rows() const { return peers->rows[peers->rank]; }
-  template <team Team>
-  void put(Team const& t, int to, std::size_t offset, std::byte const* from,
-           std::size_t bytes) const {
-    copy_row(t, peers->rows[to] + offset, from, bytes);
+// The kernel in the form of rows that it takes on a GPU.
+template <class Team, class Net>
+void run(send_rows const& k, Team const& t, Net const& net) {
+  switch (form_of(k, Team::lanes)) {
+    case send_form::memory: return k.run<memory_rows>(t, net);
+    case send_form::copied: return k.run<copied_rows>(t, net);
+    case send_form::e4m3: return k.run<quantised_e4m3>(t, net);
+    case send_form::e4m3fnuz: return k.run<quantised_e4m3fnuz>(t, net);
+    case send_form::power: return k.run<quantised_power>(t, net);
   }
-  template <team Team>
-  void release(Team const& t) const {
-    t.sync();
-  }
-  template <team Team>
-  void publish(Team const&, int to, flag, std::size_t offset, std::uint64_t word) const {
-    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(peers->flags[to] + offset))
-        .store(word, std::memory_order_release);
-  }
-};
+}
+template <class Team, class Net>
+void run(receive_rows const& k, Team const& t, Net const& net) {
+  k(t, net);
+}
+template <class Team, class Net>
+void run(probe_windows const& k, Team const& t, Net const& net) {
+  k(t, net);
+}
+template <class Team, class Net>
+void run(credit_round const& k, Team const& t, Net const& net) {
+  k(t, net);
+}
+template <class Team, class Net>
+void run(return_rows const& k, Team const& t, Net const& net) {
+  form_of(k) == return_form::bf16 ? k.run<bf16_sums>(t, net) : k.run<memory_sums>(t, net);
+}
+template <class Team, class Net>
+void run(gather_rows const& k, Team const& t, Net const& net) {
+  form_of(k) == gather_form::bf16 ? k.run<bf16_gather>(t, net) : k.run<memory_gather>(t, net);
+}
 
 /// Turns the device addresses of a launch into those where its memory lies.
 class translator {
@@ -71,9 +91,9 @@ class translator {
 
 void translate(translator& to, step_frame& f) {
   step_memory& m = f.memory;
-  to(m.choices, m.weights, m.num_tokens, m.expert_counts, m.chunk_maps, m.seen_tokens, m.rounds,
-     m.maps, m.plan, m.plan_weights, m.cursors, m.starts, m.counts, m.wanted, m.end, m.index,
-     m.rows, m.scales, m.ticks, m.tallies, m.receives_fnuz, m.owners);
+  to(m.choices, m.weights, m.num_tokens, m.expert_counts, m.seen_tokens, m.rounds, m.maps, m.plan,
+     m.plan_weights, m.cursors, m.starts, m.counts, m.wanted, m.end, m.index, m.rows, m.scales,
+     m.ticks, m.tallies, m.receives_fnuz, m.owners);
 }
 void translate(translator& to, send_rows& k) {
   translate(to, k.frame);
@@ -81,6 +101,10 @@ void translate(translator& to, send_rows& k) {
 }
 void translate(translator& to, receive_rows& k) {
   translate(to, k.frame);
+}
+void translate(translator& to, probe_windows& k) {
+  translate(to, k.frame);
+  to(k.wrong);
 }
 void translate(translator& to, credit_round& k) {
   translate(to, k.frame);
@@ -120,15 +144,17 @@ int launch(gpu_launch const& with, Kernel const& kernel) {
     return 1 + static_cast<int>(fine.error().code);
   }
   static std::atomic<std::uint64_t> launches = 0;
-  emulated_stream(with.stream).put([there, args]() -> result<void> {
-    emulated_waits const waits{there.waits.status,
-                               there.waits.failed,
-                               there.waits.told,
-                               std::chrono::nanoseconds(there.waits.timeout),
-                               std::chrono::nanoseconds(there.waits.patience),
-                               there.waits.slot};
-    return run_on_lanes<Lanes>({there.blocks, there.teams}, ++launches, waits, there.scratch,
-                               there.scratch_stride, args, emulated_delivery{&there.peers});
+  emulated_stream(with.stream).put([there, args] {
+    lane_launch lanes({there.blocks, there.teams}, Lanes, ++launches);
+    std::vector<gpu_block_memory> memory(static_cast<std::size_t>(there.blocks));
+    return lanes.run([&] {
+      auto const block = static_cast<std::size_t>(lanes.block());
+      emulated_team<Lanes> const team(there.blocks, there.teams, there.waits, memory[block],
+                                      there.scratch, there.scratch_stride);
+      run(args, team,
+          emulated_delivery<Lanes>(there.peers, there.peers.flags[there.peers.rank],
+                                   there.peers.rows[there.peers.rank]));
+    });
   });
   return 0;
 }
@@ -136,7 +162,7 @@ int launch(gpu_launch const& with, Kernel const& kernel) {
 int load() {
   return 0;
 }
-int resident_blocks(gpu_kernel, exchange_shape const&, int teams, int* blocks) {
+int resident_blocks(gpu_kernel, int teams, int* blocks) {
   *blocks = resident_teams / teams;
   return 0;
 }
@@ -152,6 +178,7 @@ constexpr gpu_kernels table{Lanes,
                             launch<Lanes, credit_round>,
                             launch<Lanes, return_rows>,
                             launch<Lanes, gather_rows>,
+                            launch<Lanes, probe_windows>,
                             load,
                             resident_blocks,
                             describe};
@@ -159,7 +186,7 @@ constexpr gpu_kernels table{Lanes,
 }  // namespace
 
 gpu_kernels const& emulated_kernels(int lanes) {
-  return lanes == 32 ? table<32> : table<64>;
+  return lanes == width::narrow ? table<width::narrow> : table<width::wide>;
 }
 
 }  // namespace ferry

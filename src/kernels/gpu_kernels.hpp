@@ -4,9 +4,11 @@
 /// The exchange kernels as compiled for GPUs: one table per backend library.
 #pragma once
 
+#include <ferry/exec/gpu/gpu_team.hpp>
 #include <ferry/exec/gpu/gpu_waits.hpp>
 #include <ferry/kernels/gather.hpp>
 #include <ferry/kernels/give_back.hpp>
+#include <ferry/kernels/probe.hpp>
 #include <ferry/kernels/receive.hpp>
 #include <ferry/kernels/send.hpp>
 #include <ferry/transport/peer_table.hpp>
@@ -24,8 +26,15 @@ struct gpu_launch {
   peer_table peers;
   gpu_waits waits;
   std::byte* scratch = nullptr;    ///< [blocks * teams, scratch_stride], starts at 16 bytes
-  std::size_t scratch_stride = 0;  ///< at least send_rows::scratch_bytes(), a multiple of 16
+  std::size_t scratch_stride = 0;  ///< at least row_scratch_bytes(), a multiple of 16
 };
+
+/// Whether the kernels can serve this shape: at most max_mapped_ranks ranks, and per rank no more
+/// experts than a block's own memory has room for cursors.
+constexpr bool gpus_can_serve(exchange_shape const& shape) {
+  return shape.ranks <= max_mapped_ranks &&
+         block_scratch_bytes(shape) <= gpu_block_memory::scratch_bytes;
+}
 
 /// The kernels of a step, as occupancy is asked for.
 enum class gpu_kernel { send, receive, credit, give_back, gather, count_ };
@@ -41,12 +50,13 @@ struct gpu_kernels {
   int (*credit)(gpu_launch const&, credit_round const&);
   int (*give_back)(gpu_launch const&, return_rows const&);
   int (*gather)(gpu_launch const&, gather_rows const&);
+  int (*probe)(gpu_launch const&, probe_windows const&);
 
   /// Loads every kernel, so that no later launch does.
   int (*load)();
-  /// How many blocks of a kernel the whole device holds at once: the fewest over the variants of
-  /// the kernel (row formats), with the block's own scratch for this shape.
-  int (*resident_blocks)(gpu_kernel which, exchange_shape const& shape, int teams, int* blocks);
+  /// How many blocks of a kernel the whole device holds at once: the fewest over the kernel's forms
+  /// (row_forms.hpp).
+  int (*resident_blocks)(gpu_kernel which, int teams, int* blocks);
   /// The vendor's text for a status.
   char const* (*describe)(int status);
 };

@@ -94,9 +94,9 @@ class CommandLine(unittest.TestCase):
 
     def test_explains_a_device_that_is_not_there(self):
         arguments = ["--model", DEMO, "--prompt", "x", "--device"]
-        self.refused(arguments + ["hop"], 1, "hop", "emulated:64")
-        self.refused(arguments + ["emulated:16"], 1, "32 or 64")
-        self.refused(arguments + ["cpu:1"], 1, "cpu:1")
+        self.refused(arguments + ["hop"], 2, "hop", "emulated:64")
+        self.refused(arguments + ["emulated:16"], 2, "32 or 64")
+        self.refused(arguments + ["cpu:1"], 2, "cpu:1")
         self.refused(arguments + ["cuda:999"], 1, "cuda")
         self.refused(arguments + ["hip:999"], 1, "hip")
 

@@ -37,7 +37,8 @@ void launch(cpu_launch const& with, Kernel const& kernel) {
   stepped_rank& rank = *driven;
   rank.on_all_blocks([&](int block) {
     agent const a{rank, block};
-    kernel(stepping_team(a, with.scratch + static_cast<std::size_t>(block) * with.scratch_stride),
+    std::byte* const scratch = with.scratch + static_cast<std::size_t>(block) * with.scratch_stride;
+    kernel(stepping_team(a, scratch, scratch + row_scratch_bytes(kernel.frame.shape)),
            slow_delivery{&a});
   });
 }

@@ -47,7 +47,6 @@ struct step_memory {
   float* weights = nullptr;                ///< [M, K]
   std::int32_t* num_tokens = nullptr;      ///< [1]
   std::uint32_t* expert_counts = nullptr;  ///< [experts], scratch of the counting pass
-  std::uint32_t* chunk_maps = nullptr;     ///< [B, R], scratch: who gets which token of a chunk
 
   // What arrived, copied out of the window while receiving, so that `done` may go out early (R6).
   std::int32_t* seen_tokens = nullptr;  ///< [R] tokens that each source brought to the step
@@ -55,7 +54,7 @@ struct step_memory {
   std::uint16_t* maps = nullptr;        ///< [R, step chunks]
   std::int32_t* plan = nullptr;         ///< [R, M, K] position of each choice, or one of below
   float* plan_weights = nullptr;        ///< [R, M, K]
-  std::int64_t* cursors = nullptr;      ///< [max(B, R), L] next position
+  std::int64_t* cursors = nullptr;      ///< [max(B, R), L] next position, kept between rounds
   std::int32_t* starts = nullptr;       ///< [L]
   std::int32_t* counts = nullptr;       ///< [L] rows that are there
   std::int32_t* wanted = nullptr;       ///< [L] rows that came
@@ -117,6 +116,21 @@ struct step_frame {
     return left < 0 ? 0 : left < shape.round_tokens ? left : shape.round_tokens;
   }
 };
+
+/// Bytes of scratch that each team needs for rows, in any kernel.
+constexpr std::size_t row_scratch_bytes(exchange_shape const& shape) {
+  std::size_t const home = round_up(shape.home_bytes, row_align) + shape.home_scale_bytes;
+  std::size_t const out = round_up(shape.row_bytes, row_align) +
+                          2 * round_up(shape.scale_bytes, row_align) + route_bytes(shape.topk);
+  return round_up(home > out ? home : out, std::size_t{64});
+}
+/// Bytes of scratch that the teams of a block share, in any kernel: a map per rank, or a cursor per
+/// expert.
+constexpr std::size_t block_scratch_bytes(exchange_shape const& shape) {
+  std::size_t const maps = 4 * static_cast<std::size_t>(shape.ranks);
+  std::size_t const cursors = 8 * static_cast<std::size_t>(shape.most_local_experts());
+  return maps > cursors ? maps : cursors;
+}
 
 /// The epochs of the step that a kernel is in. A block counts its own steps, so a replayed graph
 /// advances by itself and no two blocks share a counter.

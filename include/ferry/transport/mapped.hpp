@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace ferry {
 
@@ -27,6 +28,12 @@ struct mapped_delivery {
   FERRY_FN void put(Team const& t, int to, std::size_t offset, std::byte const* from,
                     std::size_t bytes) const {
     copy_row(t, windows[to] + offset, from, bytes);
+  }
+
+  template <team Team, class T>
+  FERRY_FN void put_value(Team const&, int to, std::size_t offset, std::uint32_t lane_offset,
+                          T const& value) const {
+    std::memcpy(windows[to] + offset + lane_offset, &value, sizeof value);
   }
 
   /// Each word's own store is a release.

@@ -27,6 +27,15 @@ struct network_delivery {
       out->put(to, offset, from, bytes);
   }
 
+  template <team Team, class T>
+  FERRY_FN void put_value(Team const& t, int to, std::size_t offset, std::uint32_t lane_offset,
+                          T const& value) const {
+    if (mapped.windows[to])
+      mapped.put_value(t, to, offset, lane_offset, value);
+    else
+      out->put(to, offset + lane_offset, reinterpret_cast<std::byte const*>(&value), sizeof value);
+  }
+
   /// Each word's own store is a release, and its signal covers every earlier put.
   template <team Team>
   FERRY_FN void release(Team const&) const {}

@@ -117,6 +117,7 @@ result<void> fibers::run(int count, std::function<void(int)> const& body) {
 
 void fibers::run_once(fiber& f) {
   current_ = &f;
+  current_index_ = f.index;
   if (_setjmp(scheduler_->at) != 0) return;
   if (current_->begun) _longjmp(current_->at, 1);
   current_->begun = true;

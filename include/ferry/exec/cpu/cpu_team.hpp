@@ -4,7 +4,7 @@
 /// A CPU thread as a team of one lane; the compiler's vectors do the rest.
 #pragma once
 
-#include <ferry/base/types.hpp>
+#include <ferry/base/float8_codes.hpp>
 #include <ferry/exec/cpu/waiter.hpp>
 #include <ferry/exec/team.hpp>
 
@@ -21,13 +21,19 @@ class cpu_team {
  public:
   static constexpr int lanes = 1;
   static constexpr int columns = 2 * scale_block;
+  static constexpr int row_pieces = 1;
   struct chunk {
     alignas(1) std::byte bytes[64];
   };
   using mask = std::uint8_t;
+  using codes = software_codes;
 
-  cpu_team(int index, int teams, waiter& waits, std::byte* scratch)
-      : index_(index), teams_(teams), waits_(&waits), scratch_(scratch) {}
+  cpu_team(int index, int teams, waiter& waits, std::byte* scratch, std::byte* block_scratch)
+      : index_(index),
+        teams_(teams),
+        waits_(&waits),
+        scratch_(scratch),
+        block_scratch_(block_scratch) {}
 
   FERRY_FN int lane() const { return 0; }
   FERRY_FN bool leader() const { return true; }
@@ -46,6 +52,13 @@ class cpu_team {
   FERRY_FN float max_over(float value) const {
     return value;
   }
+  FERRY_FN std::int64_t sum_to(std::int64_t value) const { return value; }
+  FERRY_FN piece load_piece(std::byte const* from) const {
+    return *reinterpret_cast<piece const*>(from);
+  }
+  FERRY_FN void store_piece(std::byte* to, piece const& v) const {
+    *reinterpret_cast<piece*>(to) = v;
+  }
   FERRY_FN void sync() const {}
   FERRY_FN void drain() const {}
   FERRY_FN void block_sync() const {}
@@ -61,12 +74,14 @@ class cpu_team {
   }
   FERRY_FN bool failed() const { return waits_->failed(); }
   FERRY_FN std::byte* row_scratch() const { return scratch_; }
+  FERRY_FN std::byte* block_scratch() const { return block_scratch_; }
 
  private:
   int index_;
   int teams_;
   waiter* waits_;
   std::byte* scratch_;
+  std::byte* block_scratch_;
 };
 
 static_assert(team<cpu_team<void>>);

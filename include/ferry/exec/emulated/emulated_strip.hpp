@@ -7,7 +7,7 @@
 /// results. Lanes of a strip that part are told so, instead of waiting for ever.
 #pragma once
 
-#include <ferry/exec/emulated/emulated_team.hpp>
+#include <ferry/exec/emulated/lane_launch.hpp>
 #include <ferry/exec/lane_strip.hpp>
 
 #include <cstddef>

@@ -33,6 +33,8 @@ class fibers {
   void give_way(char const* call, char const* of);
   /// The same, while waiting for something outside: the thread rests when all do.
   void give_way_outside();
+  /// The number of the one that runs.
+  int current() const { return current_index_; }
   /// Something happened that others may wait for.
   void happened() { ++events_; }
   /// They have parted for good: `run` ends with this message. Does not return.
@@ -52,6 +54,7 @@ class fibers {
   std::vector<fiber*> left_;
   std::function<void(int)> const* body_ = nullptr;
   fiber* current_ = nullptr;
+  int current_index_ = 0;
   int events_ = 0;
   int outside_ = 0;
   std::string parted_;
