@@ -29,8 +29,8 @@ class stopwatch {
 
 }  // namespace
 
-decoder::decoder(deepseek::model& model, group const& ranks, plan const& sizes, int vocab_size,
-                 std::vector<sequence> sequences, end_rule rule, listener& told)
+decoder::decoder(deepseek::model& model, queue stream, group const& ranks, plan const& sizes,
+                 int vocab_size, std::vector<sequence> sequences, end_rule rule, listener& told)
     : model_(model),
       ranks_(ranks),
       sizes_(sizes),
@@ -38,6 +38,7 @@ decoder::decoder(deepseek::model& model, group const& ranks, plan const& sizes, 
       sequences_(std::move(sequences)),
       rule_(std::move(rule)),
       told_(told),
+      stream_(std::move(stream)),
       logits_(static_cast<std::size_t>(sizes.max_tokens) * static_cast<std::size_t>(vocab_size)) {}
 
 void decoder::add(std::size_t slot, std::size_t position) {
@@ -50,7 +51,7 @@ void decoder::add(std::size_t slot, std::size_t position) {
 result<void> decoder::run_step() {
   auto tokens = batch_.ids.size();
   FERRY_CHECK(model_.forward(
-      queue_, {.ids = batch_.ids, .sequences = batch_.slots, .positions = batch_.positions},
+      stream_, {.ids = batch_.ids, .sequences = batch_.slots, .positions = batch_.positions},
       dense(logits_.data(), static_cast<std::int64_t>(tokens), vocab_size_)));
   for (std::size_t row = 0; row < tokens; ++row) FERRY_CHECK(take_row(row));
   batch_ = {};

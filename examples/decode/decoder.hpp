@@ -58,8 +58,8 @@ struct end_rule {
 class decoder {
  public:
   /// Lifetime borrows all but its sequences
-  decoder(deepseek::model& model, group const& ranks, plan const& sizes, int vocab_size,
-          std::vector<sequence> sequences, end_rule rule, listener& told);
+  decoder(deepseek::model& model, queue stream, group const& ranks, plan const& sizes,
+          int vocab_size, std::vector<sequence> sequences, end_rule rule, listener& told);
 
   /// Runs all prompts through the model and chooses each sequence's first new token. Collective.
   result<void> prefill();
@@ -89,7 +89,7 @@ class decoder {
   end_rule rule_;
   listener& told_;
 
-  queue queue_;
+  queue stream_;
   batch batch_;
   std::vector<float> logits_;
   phase_numbers prefilled_, decoded_;

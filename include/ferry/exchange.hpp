@@ -196,8 +196,9 @@ result<exchange> make_exchange(group const& ranks, exchange_options const& optio
 result<exchange> make_exchange(group const& ranks, device const& where,
                                exchange_options const& options);
 
-/// Bytes of the window that `make_exchange` would make on each of `num_ranks` ranks. Allocates
-/// nothing.
-result<std::size_t> window_bytes(exchange_options const& options, int num_ranks);
+/// Bytes of the window that `make_exchange` would make on each of `num_ranks` ranks, on this kind
+/// of device. Allocates nothing.
+result<std::size_t> window_bytes(exchange_options const& options, int num_ranks,
+                                 device_kind kind = device_kind::cpu);
 
 }  // namespace ferry

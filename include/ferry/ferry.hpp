@@ -4,7 +4,10 @@
 /// All of ferry's public API but mpi.hpp, which needs MPI.
 #pragma once
 
+#include <ferry/device.hpp>
+#include <ferry/event.hpp>
 #include <ferry/exchange.hpp>
+#include <ferry/graph.hpp>
 #include <ferry/group.hpp>
 #include <ferry/options.hpp>
 #include <ferry/placement.hpp>

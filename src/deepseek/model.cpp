@@ -6,6 +6,7 @@
 #include <ferry/exec/cpu/code_level.hpp>
 
 #include "base/fail.hpp"
+#include "deepseek/device_model.hpp"
 #include "deepseek/model_layers.hpp"
 #include "deepseek/row_loops.hpp"
 #include "deepseek/stopwatch.hpp"
@@ -83,6 +84,7 @@ struct model::state {
 
   result<void> load();
   result<void> make_buffers();
+  void make_slots();
   result<void> admit(token_batch const& batch);
   result<void> embed(std::span<std::int32_t const> ids, matrix<float> to) const;
   result<void> run_layer(queue& q, int index, token_batch const& batch, matrix<float> x);
@@ -99,6 +101,7 @@ struct model::state {
   std::vector<float> norm;
   linear head;
   std::optional<ferry::exchange> exchange;
+  std::unique_ptr<device_model> elsewhere;  // on another device than the CPU, instead of all this
 
   std::vector<int> lengths;            // per cache slot
   std::vector<int> next_lengths;       // the same while a batch is looked at
@@ -154,11 +157,14 @@ result<void> model::state::make_buffers() {
   if (moe > 0) {
     moe_work = moe_workspace(gate_rule::of(config), config.hidden_size, options.max_tokens, moe);
   }
+  return {};
+}
+
+void model::state::make_slots() {
   auto const slots = static_cast<std::size_t>(options.max_sequences);
   lengths.resize(slots);
   next_lengths.resize(slots);
   seen_in.resize(slots);
-  return {};
 }
 
 /// Checks the whole batch before anything is changed.
@@ -218,7 +224,7 @@ result<void> model::state::run_layer(queue& q, int index, token_batch const& bat
   rms_norm(read_only(x), layer.attention_norm, epsilon, normal);
   FERRY_CHECK(layer.attention.apply({read_only(normal), batch.sequences, batch.positions}, turning,
                                     caches[static_cast<std::size_t>(index)], block, scratch));
-  auto const add = [&] { loops().add(block.data, x.rows * x.columns, x.data); };
+  auto const add = [&] { loops().add({block, x}); };
   add();
   if (observer != nullptr) observer->attended(index, read_only(block));
   rms_norm(read_only(x), layer.ffn_norm, epsilon, normal);
@@ -250,10 +256,16 @@ result<model> model::load(checkpoint const& weights, model_config const& config,
   FERRY_CHECK(chosen_code_level());
   try {
     auto s = std::make_unique<state>(weights, config, ranks, options);
-    FERRY_CHECK(s->load());
-    FERRY_CHECK(s->make_buffers());
+    if (options.where.kind() == device_kind::cpu) {
+      FERRY_CHECK(s->load());
+      FERRY_CHECK(s->make_buffers());
+    } else {
+      FERRY_TRY(s->elsewhere, device_model::load(weights, config, ranks, options));
+    }
+    s->make_slots();
     if (has_moe_layer(config)) {
-      FERRY_TRY(ferry::exchange made, make_exchange(ranks, exchange_options_of(config, options)));
+      FERRY_TRY(ferry::exchange made,
+                make_exchange(ranks, options.where, exchange_options_of(config, options)));
       s->exchange.emplace(std::move(made));
     }
     return model(std::move(s));
@@ -270,6 +282,9 @@ result<void> model::forward(queue& q, token_batch const& batch, matrix<float> lo
                 logits.rows, logits.columns, n, s.config.vocab_size);
   }
   FERRY_CHECK(s.admit(batch));
+  if (s.elsewhere) {
+    return s.elsewhere->forward(q, s.exchange ? &*s.exchange : nullptr, batch, logits, s.observer);
+  }
   stopwatch watch;
   matrix<float> const x = dense(s.hidden.data(), n, std::int64_t{s.config.hidden_size});
   FERRY_CHECK(s.embed(batch.ids, x));
@@ -302,6 +317,7 @@ int model::length(int sequence) const {
   return state_->lengths.at(static_cast<std::size_t>(sequence));
 }
 std::span<float const> model::cached(int layer, int sequence, int position) const {
+  if (state_->elsewhere) return {};
   latent_cache const& cache = state_->caches.at(static_cast<std::size_t>(layer));
   return {cache.row(sequence, position), static_cast<std::size_t>(cache.columns())};
 }

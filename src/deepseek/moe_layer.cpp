@@ -102,9 +102,7 @@ result<void> moe_layer::apply(queue& q, microbatch& slot, matrix<float const> x,
   if (shared_) {  // while the others' rows are on their way
     auto const own = work.shared(x.rows);
     FERRY_CHECK(shared_->apply(x, own, work.scratch()));
-    for (std::int64_t row = 0; row < x.rows; ++row) {
-      loops().add(own[row], own.columns, hidden[row]);
-    }
+    loops().add({own, hidden});
     watch.lap(t.shared);
   }
   FERRY_TRY(auto const in, slot.dispatch_receive(q));

@@ -72,6 +72,11 @@ bool look_at_peers(exchange_core const& core, awaited const& what, bool expired,
 /// Errors   device memory could not be read
 result<failure> cause_on_device(exchange_core const& core);
 
+/// Tests whether the windows of all ranks keep the order of a peer's stores. Collective; leaves
+/// them as they were. Errors   unsupported they do not; device. All ranks get an error, or none
+/// does
+result<void> probe_device_windows(exchange_core& core, microbatch::state& slot);
+
 /// A peer whose process ended, or -1.
 int gone_peer(exchange_core const& core);
 

@@ -188,15 +188,18 @@ void give_waiter(exchange_core& core, microbatch::state& slot) {
       });
 }
 
-result<void> make_slots(exchange_core& core, std::vector<ferry::microbatch>& slots) {
+// Returns the first one.
+result<microbatch::state*> make_slots(exchange_core& core, std::vector<ferry::microbatch>& slots) {
   if (!core.on_device) FERRY_CHECK(reach_peers(core));
+  microbatch::state* first = nullptr;
   for (int s = 0; s < core.options.num_microbatches; ++s) {
     auto slot = std::make_unique<microbatch::state>(core, s);
     FERRY_CHECK(slot->allocate());
     if (!core.on_device) give_waiter(core, *slot);
+    if (!first) first = slot.get();
     slots.push_back(ferry::microbatch(std::move(slot)));
   }
-  return {};
+  return first;
 }
 
 }  // namespace
@@ -232,8 +235,9 @@ result<exchange> make_exchange(group const& ranks, device const& where,
   } else {
     FERRY_CHECK(make_device_rank(core));
   }
-  result<void> const made = make_slots(core, state->slots);
-  FERRY_CHECK(ranks.agree(made));
+  result<microbatch::state*> const first = make_slots(core, state->slots);
+  FERRY_CHECK(ranks.agree(first ? result<void>{} : result<void>{first.error()}));
+  if (core.on_device) FERRY_CHECK(probe_device_windows(core, **first));
   return exchange(std::move(state));
 }
 

@@ -33,9 +33,10 @@ std::vector<std::string> places_of(std::string const& file) {
         std::filesystem::weakly_canonical(self, ignored).parent_path();
     if (!folder.empty()) {
       places.push_back((folder / file).string());
-      places.push_back((folder.parent_path() / "lib" / file).string());
+      places.push_back((folder.parent_path() / FERRY_LIBRARY_FOLDER / file).string());
     }
   }
+  places.push_back(std::string(FERRY_INSTALLED_IN "/") + file);
   places.push_back(file);
   return places;
 }

@@ -11,7 +11,8 @@
 namespace ferry {
 
 /// The backend in libferry_<name>.so, which lies beside the file that holds ferry (the program, or
-/// libferry.so), in a folder `lib` next to that one's, or where the system looks. Opened once and
+/// libferry.so), in the library folder next to that one's, where ferry was installed, or where the
+/// system looks. Opened once and
 /// never closed.
 /// Errors   unsupported no such library, with what the system said of each place; another version
 result<device_backend const*> open_backend(std::string const& name);

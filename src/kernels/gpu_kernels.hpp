@@ -8,6 +8,7 @@
 #include <ferry/exec/gpu/gpu_waits.hpp>
 #include <ferry/kernels/gather.hpp>
 #include <ferry/kernels/give_back.hpp>
+#include <ferry/kernels/probe.hpp>
 #include <ferry/kernels/receive.hpp>
 #include <ferry/kernels/send.hpp>
 #include <ferry/transport/peer_table.hpp>
@@ -49,6 +50,7 @@ struct gpu_kernels {
   int (*credit)(gpu_launch const&, credit_round const&);
   int (*give_back)(gpu_launch const&, return_rows const&);
   int (*gather)(gpu_launch const&, gather_rows const&);
+  int (*probe)(gpu_launch const&, probe_windows const&);
 
   /// Loads every kernel, so that no later launch does.
   int (*load)();

@@ -6,6 +6,7 @@
 
 #include "exchange/device_slot.hpp"
 #include "exchange/random_world.hpp"
+#include "exchange/test_device.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,10 +14,6 @@ namespace {
 
 using namespace ferry;
 using namespace ferry::oracle;
-
-device emulated(int lanes) {
-  return device::open("emulated:" + std::to_string(lanes)).value();
-}
 
 // A world that lanes, each of which is a function of its own, can walk through in a test's time.
 world small_world(std::uint64_t seed, int ranks) {
@@ -28,7 +25,7 @@ world small_world(std::uint64_t seed, int ranks) {
   w.ranks = ranks ? ranks : w.ranks;
   o.num_experts = pick(from, 1, 3 * w.ranks);
   o.topk = pick(from, 1, 6);
-  o.hidden = pick_one(from, {1, 7, 16, 64, 129, 300});
+  o.hidden = pick_one(from, {1, 7, 16, 64, 128, 129, 256, 300, 384});
   o.max_tokens = pick(from, 1, 12);
   choose_layout(w, from);
   o.blocks = pick(from, 1, 2);
@@ -67,21 +64,20 @@ void run_world(world const& w, devices const& of_rank, int steps, std::uint64_t 
 }
 
 TEST(device_exchange, brings_every_row_to_its_experts_and_home_on_eight_ranks) {
-  int const worlds = effort(8);
+  int const worlds = effort(16);
   for (int i = 0; i < worlds && !HasFatalFailure(); ++i) {
     std::uint64_t const seed = 300 + static_cast<std::uint64_t>(i);
-    int const lanes = i % 2 ? 64 : 32;
     run_world(
-        small_world(seed, 8), [&](int) { return emulated(lanes); }, 4, seed);
+        small_world(seed, 8), [&](int) { return test_device(i); }, 4, seed);
   }
 }
 
 TEST(device_exchange, does_so_between_any_number_of_ranks_of_different_widths) {
-  int const worlds = effort(12);
+  int const worlds = effort(24);
   for (int i = 0; i < worlds && !HasFatalFailure(); ++i) {
     std::uint64_t const seed = 700 + static_cast<std::uint64_t>(i);
     run_world(
-        small_world(seed, 0), [](int rank) { return emulated(rank % 2 ? 32 : 64); }, 4, seed);
+        small_world(seed, 0), [](int rank) { return test_device(rank); }, 4, seed);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "exchange/device_slot.hpp"
 #include "exchange/random_world.hpp"
+#include "exchange/test_device.hpp"
 
 #include <ferry/exec/event.hpp>
 #include <ferry/exec/graph.hpp>
@@ -103,7 +104,7 @@ TEST(device_graph, replays_a_step_with_other_tokens_routes_and_counts_each_time)
   constexpr int ranks = 4, experts = 7, turns = 60;
   complaints wrong;
   run_ranks(ranks, std::chrono::seconds(60), wrong, [&](group const& g) {
-    device const where = device::open(g.rank() % 2 ? "emulated:64" : "emulated:32").value();
+    device const where = test_device(g.rank());
     exchange ep = make_exchange(g, where, options(experts, 1)).value();
     captured_step step(ep.microbatch(0), where);
     graph const replay = capture(step.q, [&] { return step.calls(step.q); }).value();
@@ -129,7 +130,7 @@ TEST(device_graph, holds_two_slots_on_two_queues) {
   constexpr int ranks = 3, experts = 5, turns = 30;
   complaints wrong;
   run_ranks(ranks, std::chrono::seconds(60), wrong, [&](group const& g) {
-    device const where = device::open("emulated:32").value();
+    device const where = test_device(0);
     exchange ep = make_exchange(g, where, options(experts, 2)).value();
     captured_step first(ep.microbatch(0), where), second(ep.microbatch(1), where);
     event forked = event::on(where).value(), joined = event::on(where).value();
@@ -159,7 +160,7 @@ TEST(device_graph, holds_two_slots_on_two_queues) {
 TEST(device_graph, holds_whole_steps_only) {
   complaints wrong;
   run_ranks(1, std::chrono::seconds(20), wrong, [&](group const& g) {
-    device const where = device::open("emulated:32").value();
+    device const where = test_device(0);
     exchange ep = make_exchange(g, where, options(2, 1)).value();
     captured_step step(ep.microbatch(0), where);
     dispatch_input const in{.tokens = rows_of(step.x_there, most, hidden),

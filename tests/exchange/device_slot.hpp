@@ -9,20 +9,30 @@
 
 #include <ferry/exec/device.hpp>
 
+#include <memory>
+#include <stdexcept>
+
 namespace ferry::oracle {
 
-/// Memory of a device that holds copies of the test's own.
+/// Memory of a device that holds copies of the test's own. All of it is allocated at first: a GPU's
+/// runtime may wait in an allocation for the kernels of other ranks, which may wait for this one.
 class device_copies {
  public:
-  explicit device_copies(device const& where) : queue_(queue::on(where).value()) {}
+  explicit device_copies(device const& where, std::size_t bytes = std::size_t{4} << 20)
+      : queue_(queue::on(where).value()), all_(where.allocate(memory_kind::local, bytes).value()) {}
+
+  /// Forgets all copies.
+  void reset() { used_ = 0; }
 
   template <class T>
   T* there(T const* from, std::size_t items) {
     if (items == 0 || !from) return nullptr;
-    kept_.push_back(queue_.where().allocate(memory_kind::local, items * sizeof(T)).value());
-    queue_.copy(kept_.back().data(), from, items * sizeof(T)).value();
+    std::byte* const at = all_.data() + used_;
+    used_ += round_up(items * sizeof(T), std::size_t{256});
+    if (used_ > all_.size()) throw std::runtime_error("too many copies on the device");
+    queue_.copy(at, from, items * sizeof(T)).value();
     queue_.wait(std::chrono::seconds(60)).value();
-    return reinterpret_cast<T*>(kept_.back().data());
+    return reinterpret_cast<T*>(at);
   }
   void back(void* to, void const* from, std::size_t bytes) {
     if (bytes == 0) return;
@@ -37,7 +47,8 @@ class device_copies {
 
  private:
   queue queue_;
-  std::vector<device_memory> kept_;
+  device_memory all_;
+  std::size_t used_ = 0;
 };
 
 /// What the experts received, in memory of the host.
@@ -98,7 +109,8 @@ class device_slot {
         at_(ep.microbatch(slot)),
         where_(where),
         wrong_(wrong),
-        random_(static_cast<std::uint64_t>(slot * 1000 + rank)) {}
+        random_(static_cast<std::uint64_t>(slot * 1000 + rank)),
+        copies_(std::make_unique<device_copies>(where)) {}
 
   int steps_done() const { return number_; }
   bool idle() const { return phase_ == 0; }
@@ -137,7 +149,7 @@ class device_slot {
 
   bool send(queue& q) {
     // The kernels that read the last step's memory are done: gather() has waited.
-    copies_.emplace(where_);
+    copies_->reset();
     brought_.emplace(w_, mine(), random_);
     input_ = on_device(*brought_, *copies_);
     return accepted("dispatch_send", at_.dispatch_send(q, input_));
@@ -200,7 +212,7 @@ class device_slot {
   dice random_;
   int number_ = 0;
   int phase_ = 0;
-  std::optional<device_copies> copies_;
+  std::unique_ptr<device_copies> copies_;
   std::optional<brought_memory> brought_;
   dispatch_input input_;
   tensor made_there_;

@@ -90,6 +90,8 @@ TEST(graph, refuses_in_a_capture_what_a_replay_could_not_do) {
   result<void> waited, held, again;
   graph const g = capture(n.q, [&]() -> result<void> {
                     waited = n.q.wait(1s);
+                    if (auto done = n.q.done(); !done && waited.error().code != done.error().code)
+                      waited = {};  // must say the same
                     held = before.hold(n.q);
                     if (auto nested = capture(n.q, [] { return result<void>{}; }); !nested)
                       again = nested.error();

@@ -34,6 +34,9 @@ struct model_options {
   bool quantise_activations = false;
   int round_tokens = 0;  ///< tokens of one round of the exchange; 0: max_tokens
   row_calls calls = row_calls::probed;
+  /// The rank's device; ranks need the same kind. Elsewhere than on the CPU products are computed
+  /// by ferry's own kernel, whose sums have an order of their own.
+  device where;
 };
 
 /// The tokens of one forward: token i is ids[i], at positions[i] of the sequence in cache slot
@@ -45,7 +48,7 @@ struct token_batch {
 };
 
 /// Sees what a model computes, between its steps. For tests and pictures; the views are valid
-/// during the call only.
+/// during the call only. On a device other than the CPU only `hidden` is called.
 class model_observer {
  public:
   virtual ~model_observer() = default;
@@ -59,7 +62,7 @@ class model_observer {
   virtual void normalised(matrix<float const> values);
 };
 
-/// Where a model's time went, in seconds since it was loaded.
+/// Where a model's time went, in seconds since it was loaded; all 0 on a device other than the CPU.
 struct model_times {
   double embedding = 0;
   double attention = 0;
@@ -85,6 +88,7 @@ class model {
   /// Shapes   logits [n, vocab], or no data: not wanted
   /// Order    a sequence's positions come one after the other, over all calls and within one;
   ///          position 0 starts it anew
+  ///          on a device other than the CPU it waits until all is done, and `q` is a queue of it
   /// Errors   invalid_argument n > max_tokens, or an id, slot or position outside its limits, with
   ///          nothing sent and no cache changed; those of the exchange, after which the caches hold
   ///          nothing usable
@@ -97,7 +101,7 @@ class model {
 
   /// Positions of the sequence in cache slot `sequence` so far.
   int length(int sequence) const;
-  /// One cached row: latent, then rotated key. For tests.
+  /// One cached row: latent, then rotated key. For tests; empty on a device other than the CPU.
   std::span<float const> cached(int layer, int sequence, int position) const;
   /// `observer` sees all following forwards; null ends it.
   void observe(model_observer* observer);

@@ -50,13 +50,26 @@ FERRY_FN void load_columns(std::byte const* row, int column, int n, float (&v)[N
   }
 }
 
+/// to[i] = f(v[i]) for the first n. What a lane of many holds is short enough to be spelled out: no
+/// register can be chosen by a running number.
+template <class V, int N, class T, class F>
+FERRY_FN void store_first(int n, V const (&v)[N], T* to, F const& f) {
+  if constexpr (N > 32) {
+    for (int i = 0; i < n; ++i) to[i] = f(v[i]);
+  } else {
+    FERRY_UNROLL
+    for (int i = 0; i < N; ++i)
+      if (i < n) to[i] = f(v[i]);
+  }
+}
+
 template <class T, int N>
 FERRY_FN void store_columns(std::byte* row, int column, int n, float const (&v)[N]) {
   T* const to = reinterpret_cast<T*>(row) + column;
   if (n == N) {
     for (int i = 0; i < N; ++i) to[i] = from_float<T>(v[i]);
   } else {
-    for (int i = 0; i < n; ++i) to[i] = from_float<T>(v[i]);
+    store_first(n, v, to, [](float x) FERRY_INLINED { return from_float<T>(x); });
   }
 }
 
@@ -118,7 +131,9 @@ template <class T, class Codes>
 struct f32_scaled_codes {
   using scale = float;
   static constexpr bool differs_by_flavour = false;
-  FERRY_FN static scale scale_of(block_range range) { return block_scale<T>(range); }
+  /// What lanes compare of their parts of a block, and the scale that the largest one gives.
+  FERRY_FN static float key(block_range range) { return range.amax(); }
+  FERRY_FN static scale scale_of(float key) { return block_scale<T>(key); }
   FERRY_FN static std::uint32_t codes(float a, float b, float c, float d, scale s) {
     return Codes::template of<T>(a / s, b / s, c / s, d / s);
   }
@@ -134,13 +149,20 @@ template <class Codes>
 struct power_scaled_codes {
   using scale = e8m0;
   static constexpr bool differs_by_flavour = true;
-  FERRY_FN static scale scale_of(block_range range) { return block_exponent(range); }
+  // A NaN anywhere decides alone, so it may stand above all that is finite.
+  FERRY_FN static float key(block_range range) {
+    return range.has_nan != 0 ? float_of(f32_infinity) : range.amax();
+  }
+  FERRY_FN static scale scale_of(float key) {
+    bool const has_nan = bits_of(key) == f32_infinity;
+    return block_exponent({has_nan ? 0 : magnitude_bits(key), has_nan});
+  }
   FERRY_FN static std::uint32_t codes(float a, float b, float c, float d, scale s) {
-    bool const none = s.bits == 0xFF;
-    float const reciprocal = float_of(none ? 0u : (254u - s.bits) << 23);
+    std::uint32_t const bits = s.bits;
+    float const reciprocal = float_of(bits == 0xFF ? 0u : (254u - bits) << 23);
     std::uint32_t const all =
         Codes::power(a * reciprocal, b * reciprocal, c * reciprocal, d * reciprocal);
-    return none ? 0u : all;
+    return bits == 0xFF ? 0u : all;
   }
   FERRY_FN static std::uint8_t bits(scale s, bool fnuz) {
     return fnuz ? exponent_for_fnuz(s).bits : s.bits;
@@ -165,7 +187,7 @@ FERRY_FN void store_blocks(Team const& t, row_place to, int column, int n,
     if (here >= in_lane) {
       for (int i = 0; i < in_lane; ++i) row[i] = codes[i];
     } else {
-      for (int i = 0; i < here; ++i) row[i] = codes[i];
+      store_first(here, codes, row, [](code c) FERRY_INLINED { return c; });
     }
     if (here <= 0 || (column + first) % scale_block != 0) continue;
     int const block = (column + first) / scale_block;

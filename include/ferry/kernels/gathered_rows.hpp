@@ -38,9 +38,9 @@ class memory_gather {
         : route(routing_of(frame, token)) {}
     /// Calls f(rank) for each rank that serves the token, until one call says no.
     template <class F>
-    FERRY_FN bool wait_for_each(Team const&, F const& f) const {
+    FERRY_FN bool wait_for_each(Team const& t, F const& f) const {
       for (int d = route.next_rank(-1); d >= 0; d = route.next_rank(d))
-        if (!f(d)) return false;
+        if (t.any(!f(d))) return false;
       return true;
     }
     routing route;
@@ -53,10 +53,10 @@ class memory_gather {
   FERRY_FN void gather(Team const& t, std::byte const* own, sources const& from, int in_round,
                        int token, int) const {
     routing const& route = from.route;
-    visit_float_type(to_.type, [&]<class T>(T) {
-      for_each_tile(t, frame_.shape.hidden, [&](int column, int n) {
+    visit_float_type(to_.type, [&]<class T>(T) FERRY_INLINED {
+      for_each_tile(t, frame_.shape.hidden, [&](int column, int n) FERRY_INLINED {
         float sum[Team::columns] = {};
-        auto const add = [&](int number, float weight) {
+        auto const add = [&](int number, float weight) FERRY_INLINED {
           std::size_t const row = home_row(frame_, number, in_round);
           float v[Team::columns];
           load_wire(frame_.shape.returned, own + frame_.at(slot_field::returned, row),

@@ -63,8 +63,8 @@ class memory_sums {
                          int choices) const {
     row_place const to = place_in(t.row_scratch());
     t.sync();
-    visit_float_type(rows_.type, [&]<class T>(T) {
-      for_each_tile(t, frame_.shape.hidden, [&](int column, int n) {
+    visit_float_type(rows_.type, [&]<class T>(T) FERRY_INLINED {
+      for_each_tile(t, frame_.shape.hidden, [&](int column, int n) FERRY_INLINED {
         float sum[Team::columns] = {};
         for (int k = 0; k < choices; ++k) {
           if (plan[k] < 0) continue;

@@ -30,6 +30,13 @@ struct native_device {
   }
   typedef std::uint32_t words __attribute__((ext_vector_type(4)));
 
+  /// A kernel's only argument, where the launch has put it. Its parameter is a copy of that, which
+  /// the compiler keeps in memory when it cannot see through every use.
+  template <class T>
+  __device__ static T const& argument(T const&) {
+    return *(T const*)__builtin_amdgcn_kernarg_segment_ptr();
+  }
+
   __device__ static int lane() { return static_cast<int>(threadIdx.x) & (lanes - 1); }
   __device__ static int team() {
     return __builtin_amdgcn_readfirstlane(static_cast<int>(threadIdx.x) / lanes);
@@ -103,6 +110,10 @@ struct native_device {
     return __hip_atomic_fetch_add(at, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
   }
 
+  template <class T>
+  __device__ static T load(std::byte const* from) {
+    return *in_global<T>(from);
+  }
   __device__ static piece load_piece(std::byte const* from) {
     words const v = *in_global<words>(from);
     return {{v.x, v.y, v.z, v.w}};
