@@ -16,10 +16,15 @@ std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Few items leave little choice, so more of it has to be looked at, and that is cheap.
+/// Few items leave little choice, so more of it has to be looked at, and that is cheap. A shake
+/// costs more the more ranks there are.
 int shakes_for(partition_problem const& problem) {
-  return problem.num_items() <= 64 ? 2000 : 200;
+  return problem.num_items() <= 64 ? 2000 : std::max(24, 1600 / problem.num_ranks());
 }
+
+/// Other shares for the hottest experts are tried where the busiest rank is this much above the
+/// mean.
+constexpr double shares_matter = 1 + 5e-4;
 
 struct solved {
   std::vector<int> rank_of;
@@ -44,7 +49,7 @@ std::vector<int> places_of(int num_slots, int num_ranks) {
 }
 
 replica_problem problem_of(std::span<double const> loads, std::span<int const> copies,
-                           std::vector<int> places) {
+                           std::vector<int> places, int num_nodes) {
   replica_problem problem;
   problem.items.places = std::move(places);
   problem.items.num_kinds = static_cast<int>(loads.size());
@@ -53,7 +58,12 @@ replica_problem problem_of(std::span<double const> loads, std::span<int const> c
       problem.expert.push_back(static_cast<int>(e));
       problem.items.load.push_back(loads[e] / copies[e]);
     }
-  if (problem.expert.size() > loads.size()) problem.items.kind = problem.expert;
+  if (problem.expert.size() == loads.size()) return problem;
+  problem.items.kind = problem.expert;
+  if (num_nodes == 1) return problem;
+  problem.items.num_nodes = num_nodes;
+  for (int r = 0; r < problem.items.num_ranks(); ++r)
+    problem.items.node.push_back(owner_of(r, num_nodes, problem.items.num_ranks()));
   return problem;
 }
 
@@ -139,12 +149,13 @@ bool shift_a_copy(std::span<double const> loads, replica_problem const& problem,
 
 }  // namespace
 
-slot_list balanced(std::span<double const> loads, std::vector<int> const& places, int everywhere) {
+slot_list balanced(std::span<double const> loads, std::vector<int> const& places, int num_nodes,
+                   int everywhere) {
   int const slots = std::accumulate(places.begin(), places.end(), 0);
   int const most = static_cast<int>(
       places.size() - at(static_cast<int>(std::count(places.begin(), places.end(), 0))));
   auto copies = apportion(loads, slots, most, everywhere);
-  auto problem = problem_of(loads, copies, places);
+  auto problem = problem_of(loads, copies, places, num_nodes);
   auto best = solve(problem.items, shakes_for(problem.items));
   double const mean = std::accumulate(loads.begin(), loads.end(), 0.0) / most;
   auto best_problem = problem;
@@ -152,10 +163,10 @@ slot_list balanced(std::span<double const> loads, std::vector<int> const& places
   // better.
   auto rank_of = best.rank_of;
   for (int tries = 0; tries < 8 && everywhere == 0 && slots > static_cast<int>(loads.size()) &&
-                      best.most > mean * close_enough;
+                      best.most > mean * shares_matter;
        ++tries) {
     if (!shift_a_copy(loads, problem, rank_of, copies, most)) break;
-    problem = problem_of(loads, copies, places);
+    problem = problem_of(loads, copies, places, num_nodes);
     auto next = solve(problem.items, 8);
     rank_of = next.rank_of;
     if (next.most < best.most) {
@@ -175,7 +186,7 @@ slot_list permute_layer(std::span<double const> loads, placement_options const& 
   auto const problem = problem_of(loads, copies, places);
   double most = busiest_rank(as_they_are, loads, o.num_ranks);
   if (most <= lower_bound(problem.items)) return as_they_are;  // no need to move anything
-  auto best = balanced(loads, places, 0);
+  auto best = balanced(loads, places, 1, 0);
   if (busiest_rank(best, loads, o.num_ranks) >= most) best = as_they_are;
   // On smooth loads EPLB's answer may be as close to the bound as `close_enough`, or closer.
   if (check_eplb(static_cast<int>(loads.size()), o)) {
