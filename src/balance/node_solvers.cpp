@@ -32,13 +32,15 @@ slot_list replicate_layer(std::span<double const> loads, placement_options const
   if (o.redundant == 0) return permute_layer(loads, o);
   int const experts = static_cast<int>(loads.size());
   auto const places = places_of(experts + o.redundant, o.num_ranks);
-  auto best = balanced(loads, places, o.num_nodes, o.everywhere);
-  if (o.everywhere != 0 || !check_eplb(experts, o)) return best;
+  bool const has_theirs = o.everywhere == 0 && check_eplb(experts, o).has_value();
+  if (!has_theirs)
+    return balanced(loads, places, {.num_nodes = o.num_nodes, .everywhere = o.everywhere});
   // Level ranks come first: what is spread over nodes must not be busier than what EPLB gives.
   auto theirs = eplb_layer(loads, o);
   double const most = busiest_rank(theirs, loads, o.num_ranks);
+  auto best = balanced(loads, places, {.num_nodes = o.num_nodes, .at_most = most});
   if (busiest_rank(best, loads, o.num_ranks) <= most) return best;
-  if (o.num_nodes > 1) best = balanced(loads, places, 1, 0);
+  if (o.num_nodes > 1) best = balanced(loads, places, {.at_most = most});
   if (busiest_rank(best, loads, o.num_ranks) <= most) return best;
   return is_apart(theirs, experts, o.num_ranks) ? theirs : best;
 }
@@ -69,7 +71,7 @@ slot_list hierarchical_layer(std::span<double const> loads, placement_options co
         expert.push_back(g * of_group + i);
         load.push_back(loads[at(expert.back())]);
       }
-    for (auto e : balanced(load, node_places, 1, 0)) slots.push_back(expert[at(e)]);
+    for (auto e : balanced(load, node_places, {})) slots.push_back(expert[at(e)]);
   }
   return slots;
 }
