@@ -16,10 +16,15 @@ std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
-/// Few items leave little choice, so more of it has to be looked at, and that is cheap.
+/// Few items leave little choice, so more of it has to be looked at, and that is cheap. A shake
+/// costs more the more ranks there are.
 int shakes_for(partition_problem const& problem) {
-  return problem.num_items() <= 64 ? 2000 : 200;
+  return problem.num_items() <= 64 ? 2000 : std::max(24, 1600 / problem.num_ranks());
 }
+
+/// Other shares for the hottest experts are tried where the busiest rank is this much above the
+/// mean.
+constexpr double shares_matter = 1 + 5e-4;
 
 struct solved {
   std::vector<int> rank_of;
@@ -27,9 +32,11 @@ struct solved {
 };
 
 /// `heaviest_first`, levelled.
-solved solve(partition_problem const& problem, int shakes) {
+solved solve(partition_problem const& problem, int shakes, double at_most) {
   partition p(problem, heaviest_first(problem));
-  level(p, lower_bound(problem) * close_enough, shakes);
+  double const bound = lower_bound(problem);
+  // Below the bound is nothing to find, and sums are as exact as doubles are.
+  level(p, std::max(bound * (1 + 1e-12), std::min(bound * close_enough, at_most)), shakes);
   return {p.rank_of(), p.most()};
 }
 
@@ -44,7 +51,7 @@ std::vector<int> places_of(int num_slots, int num_ranks) {
 }
 
 replica_problem problem_of(std::span<double const> loads, std::span<int const> copies,
-                           std::vector<int> places) {
+                           std::vector<int> places, int num_nodes) {
   replica_problem problem;
   problem.items.places = std::move(places);
   problem.items.num_kinds = static_cast<int>(loads.size());
@@ -53,7 +60,12 @@ replica_problem problem_of(std::span<double const> loads, std::span<int const> c
       problem.expert.push_back(static_cast<int>(e));
       problem.items.load.push_back(loads[e] / copies[e]);
     }
-  if (problem.expert.size() > loads.size()) problem.items.kind = problem.expert;
+  if (problem.expert.size() == loads.size()) return problem;
+  problem.items.kind = problem.expert;
+  if (num_nodes == 1) return problem;
+  problem.items.num_nodes = num_nodes;
+  for (int r = 0; r < problem.items.num_ranks(); ++r)
+    problem.items.node.push_back(owner_of(r, num_nodes, problem.items.num_ranks()));
   return problem;
 }
 
@@ -139,24 +151,25 @@ bool shift_a_copy(std::span<double const> loads, replica_problem const& problem,
 
 }  // namespace
 
-slot_list balanced(std::span<double const> loads, std::vector<int> const& places, int everywhere) {
+slot_list balanced(std::span<double const> loads, std::vector<int> const& places,
+                   balance_goal const& goal) {
   int const slots = std::accumulate(places.begin(), places.end(), 0);
   int const most = static_cast<int>(
       places.size() - at(static_cast<int>(std::count(places.begin(), places.end(), 0))));
-  auto copies = apportion(loads, slots, most, everywhere);
-  auto problem = problem_of(loads, copies, places);
-  auto best = solve(problem.items, shakes_for(problem.items));
+  auto copies = apportion(loads, slots, most, goal.everywhere);
+  auto problem = problem_of(loads, copies, places, goal.num_nodes);
+  auto best = solve(problem.items, shakes_for(problem.items), goal.at_most);
   double const mean = std::accumulate(loads.begin(), loads.end(), 0.0) / most;
   auto best_problem = problem;
   // Where the shares of the hottest are what keeps the busiest rank busy, other shares may do
   // better.
   auto rank_of = best.rank_of;
-  for (int tries = 0; tries < 8 && everywhere == 0 && slots > static_cast<int>(loads.size()) &&
-                      best.most > mean * close_enough;
+  for (int tries = 0; tries < 8 && goal.everywhere == 0 && slots > static_cast<int>(loads.size()) &&
+                      best.most > mean * shares_matter;
        ++tries) {
     if (!shift_a_copy(loads, problem, rank_of, copies, most)) break;
-    problem = problem_of(loads, copies, places);
-    auto next = solve(problem.items, 8);
+    problem = problem_of(loads, copies, places, goal.num_nodes);
+    auto next = solve(problem.items, 8, goal.at_most);
     rank_of = next.rank_of;
     if (next.most < best.most) {
       best = std::move(next);
@@ -175,14 +188,15 @@ slot_list permute_layer(std::span<double const> loads, placement_options const& 
   auto const problem = problem_of(loads, copies, places);
   double most = busiest_rank(as_they_are, loads, o.num_ranks);
   if (most <= lower_bound(problem.items)) return as_they_are;  // no need to move anything
-  auto best = balanced(loads, places, 0);
-  if (busiest_rank(best, loads, o.num_ranks) >= most) best = as_they_are;
-  // On smooth loads EPLB's answer may be as close to the bound as `close_enough`, or closer.
-  if (check_eplb(static_cast<int>(loads.size()), o)) {
-    auto theirs = eplb_layer(loads, o);
-    most = busiest_rank(best, loads, o.num_ranks);
-    if (busiest_rank(theirs, loads, o.num_ranks) < most) best = std::move(theirs);
-  }
+  bool const has_theirs = check_eplb(static_cast<int>(loads.size()), o).has_value();
+  auto theirs = has_theirs ? eplb_layer(loads, o) : as_they_are;
+  if (has_theirs) most = std::min(most, busiest_rank(theirs, loads, o.num_ranks));
+  auto best = balanced(loads, places, {.at_most = most});
+  // On smooth loads what is there, or EPLB's answer, may be closer to the bound than the search
+  // came.
+  for (auto const& other : {as_they_are, theirs})
+    if (busiest_rank(other, loads, o.num_ranks) < busiest_rank(best, loads, o.num_ranks))
+      best = other;
   return best;
 }
 

@@ -9,6 +9,7 @@
 #include <ferry/balance/place.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct replica_problem {
 std::vector<int> places_of(int num_slots, int num_ranks);
 /// One item per replica, each with an even share of its expert's load.
 replica_problem problem_of(std::span<double const> loads, std::span<int const> copies,
-                           std::vector<int> places);
+                           std::vector<int> places, int num_nodes = 1);
 /// The items of the problem in slots, ascending by expert within a rank.
 slot_list slots_of(partition const& p, std::vector<int> const& expert);
 /// As a partition; the order within ranks is lost.
@@ -42,12 +43,17 @@ inline constexpr double close_enough = 1 + 1e-4;
 /// Copies of each expert: always one more for whose copies carry most, at most `most` of one.
 std::vector<int> apportion(std::span<double const> loads, int num_slots, int most, int everywhere);
 
-/// Equal loads over ranks with these places, with as many copies as there are places.
-slot_list balanced(std::span<double const> loads, std::vector<int> const& places, int everywhere);
+/// How equal loads are wanted.
+struct balance_goal {
+  int num_nodes = 1;   ///< the copies of an expert lie on as many nodes as they can
+  int everywhere = 0;  ///< this many of the hottest experts lie on every rank
+  /// Search goes on while the busiest rank is above this, even where it is close enough.
+  double at_most = std::numeric_limits<double>::infinity();
+};
 
-/// Swaps replicas so that each expert's copies lie on as many nodes as they can, without making the
-/// busiest rank busier than `limit`.
-void spread_over_nodes(partition& p, int num_nodes, double limit);
+/// Equal loads over ranks with these places, with as many copies as there are places.
+slot_list balanced(std::span<double const> loads, std::vector<int> const& places,
+                   balance_goal const& goal);
 
 slot_list permute_layer(std::span<double const> loads, placement_options const& options);
 slot_list replicate_layer(std::span<double const> loads, placement_options const& options);

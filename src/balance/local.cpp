@@ -20,8 +20,10 @@ namespace {
 
 /// Tokens of a longer trace that are looked at, evenly spaced.
 constexpr std::int64_t most_tokens = 8192;
-/// Tokens that a search for fewer visits looks at in each layer; ten times as many win little more.
-constexpr std::int64_t search_work = 10'000'000;
+/// Tokens that a search for fewer visits looks at in each layer, for each choice of the sample, and
+/// at most; ten times as many win little more.
+constexpr std::int64_t search_work = 300;
+constexpr std::int64_t most_search_work = 10'000'000;
 /// A row to another node costs more than one within; by this much, in rows.
 constexpr int node_weight = 4;
 
@@ -218,7 +220,8 @@ slot_list local_layer(std::span<double const> loads, routing_trace const& trace,
   }
   // Chances are measured in visits, of which a longer sample has more.
   double const hot = 0.005 * static_cast<double>(tokens.size());
-  best->anneal(search_work, hot, 0.1 * hot);
+  auto const choices = static_cast<std::int64_t>(tokens.size()) * trace.topk;
+  best->anneal(std::min(most_search_work, search_work * choices), hot, 0.1 * hot);
   best->save_visits();
   return slots_of(best->where(), problem.expert);
 }

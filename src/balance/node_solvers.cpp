@@ -26,83 +26,23 @@ bool is_apart(slot_list const& slots, int num_experts, int num_ranks) {
   return true;
 }
 
-std::vector<int> copies_in(slot_list const& slots, int num_experts) {
-  std::vector<int> copies(at(num_experts));
-  for (auto e : slots) ++copies[at(e)];
-  return copies;
-}
-
-/// How often each (node, expert) lies there.
-class node_table {
- public:
-  node_table(partition const& p, int num_nodes)
-      : p_(p), nodes_(num_nodes), count_(at(num_nodes) * at(p.problem().num_kinds)) {
-    for (int i = 0; i < p.problem().num_items(); ++i) ++cell(node_of(i), kind(i));
-  }
-  int node_of(int item) const { return owner_of(p_.rank_of(item), nodes_, p_.num_ranks()); }
-  int kind(int item) const { return p_.problem().kind[at(item)]; }
-  int& cell(int node, int kind) { return count_[at(node) * at(p_.problem().num_kinds) + at(kind)]; }
-  /// Nodes that the two items' kinds gain when the items change places.
-  int gain(int a, int b) {
-    int const from = node_of(a), to = node_of(b);
-    if (from == to) return 0;
-    return (cell(to, kind(a)) == 0) - (cell(from, kind(a)) == 1) + (cell(from, kind(b)) == 0) -
-           (cell(to, kind(b)) == 1);
-  }
-  /// Before the items change places.
-  void swap(int a, int b) {
-    int const from = node_of(a), to = node_of(b);
-    --cell(from, kind(a)), ++cell(to, kind(a));
-    --cell(to, kind(b)), ++cell(from, kind(b));
-  }
-
- private:
-  partition const& p_;
-  int nodes_;
-  std::vector<int> count_;
-};
-
 }  // namespace
-
-void spread_over_nodes(partition& p, int num_nodes, double limit) {
-  if (num_nodes == 1 || p.problem().kind.empty()) return;
-  node_table nodes(p, num_nodes);
-  int const items = p.problem().num_items();
-  for (int a = 0; a < items; ++a) {
-    if (nodes.cell(nodes.node_of(a), nodes.kind(a)) < 2) continue;
-    int best = -1;
-    double least = 0;
-    for (int b = 0; b < items; ++b) {
-      if (nodes.gain(a, b) <= 0 || !p.may_swap(a, b)) continue;
-      double const moved = p.item_load(a) - p.item_load(b);
-      double const busier = std::max(p.load(p.rank_of(a)) - moved, p.load(p.rank_of(b)) + moved);
-      if (busier <= limit && (best < 0 || busier < least)) {
-        best = b;
-        least = busier;
-      }
-    }
-    if (best < 0) continue;
-    nodes.swap(a, best);
-    p.swap(a, best);
-  }
-}
 
 slot_list replicate_layer(std::span<double const> loads, placement_options const& o) {
   if (o.redundant == 0) return permute_layer(loads, o);
   int const experts = static_cast<int>(loads.size());
   auto const places = places_of(experts + o.redundant, o.num_ranks);
-  auto best = balanced(loads, places, o.everywhere);
-  if (o.everywhere == 0 && check_eplb(experts, o)) {
-    auto theirs = eplb_layer(loads, o);
-    double const most = busiest_rank(best, loads, o.num_ranks);
-    if (is_apart(theirs, experts, o.num_ranks) && busiest_rank(theirs, loads, o.num_ranks) < most)
-      best = std::move(theirs);
-  }
-  if (o.num_nodes == 1) return best;
-  auto const problem = problem_of(loads, copies_in(best, experts), places);
-  partition p(problem.items, ranks_of(best, problem));
-  spread_over_nodes(p, o.num_nodes, std::max(p.most(), lower_bound(problem.items) * close_enough));
-  return slots_of(p, problem.expert);
+  bool const has_theirs = o.everywhere == 0 && check_eplb(experts, o).has_value();
+  if (!has_theirs)
+    return balanced(loads, places, {.num_nodes = o.num_nodes, .everywhere = o.everywhere});
+  // Level ranks come first: what is spread over nodes must not be busier than what EPLB gives.
+  auto theirs = eplb_layer(loads, o);
+  double const most = busiest_rank(theirs, loads, o.num_ranks);
+  auto best = balanced(loads, places, {.num_nodes = o.num_nodes, .at_most = most});
+  if (busiest_rank(best, loads, o.num_ranks) <= most) return best;
+  if (o.num_nodes > 1) best = balanced(loads, places, {.at_most = most});
+  if (busiest_rank(best, loads, o.num_ranks) <= most) return best;
+  return is_apart(theirs, experts, o.num_ranks) ? theirs : best;
 }
 
 slot_list hierarchical_layer(std::span<double const> loads, placement_options const& o) {
@@ -131,7 +71,7 @@ slot_list hierarchical_layer(std::span<double const> loads, placement_options co
         expert.push_back(g * of_group + i);
         load.push_back(loads[at(expert.back())]);
       }
-    for (auto e : balanced(load, node_places, 0)) slots.push_back(expert[at(e)]);
+    for (auto e : balanced(load, node_places, {})) slots.push_back(expert[at(e)]);
   }
   return slots;
 }

@@ -84,6 +84,21 @@ partition::partition(partition_problem const& problem, std::vector<int> rank_of)
   for (std::size_t i = 0; i < rank_of_.size(); ++i)
     held_[static_cast<std::size_t>(rank_of_[i]) * static_cast<std::size_t>(problem.num_kinds) +
           static_cast<std::size_t>(problem.kind[i])] = 1;
+  if (problem.node.empty()) return;
+  on_node_.resize(static_cast<std::size_t>(problem.num_nodes) *
+                  static_cast<std::size_t>(problem.num_kinds));
+  for (int i = 0; i < problem.num_items(); ++i) ++on_node_[cell_of_node(this->rank_of(i), i)];
+}
+
+bool partition::keeps_nodes(int a, int b) const {
+  if (on_node_.empty()) return true;
+  int const from = rank_of(a), to = rank_of(b);
+  if (problem_->node[static_cast<std::size_t>(from)] ==
+      problem_->node[static_cast<std::size_t>(to)])
+    return true;
+  int const gain = (on_node_[cell_of_node(to, a)] == 0) - (on_node_[cell_of_node(from, a)] == 1) +
+                   (on_node_[cell_of_node(from, b)] == 0) - (on_node_[cell_of_node(to, b)] == 1);
+  return gain >= 0;
 }
 
 void partition::add_up(int rank) {
@@ -103,7 +118,7 @@ bool partition::may_swap(int a, int b) const {
   int const of_a = problem_->kind[static_cast<std::size_t>(a)];
   int const of_b = problem_->kind[static_cast<std::size_t>(b)];
   if (of_a == of_b) return false;  // nothing would change
-  return !holds(rank_of(a), of_b) && !holds(rank_of(b), of_a);
+  return !holds(rank_of(a), of_b) && !holds(rank_of(b), of_a) && keeps_nodes(a, b);
 }
 
 void partition::move(int item, int to) {
@@ -119,6 +134,10 @@ void partition::move(int item, int to) {
     auto const kind = static_cast<std::size_t>(problem_->kind[static_cast<std::size_t>(item)]);
     held_[static_cast<std::size_t>(rank_of(item)) * kinds + kind] = 0;
     held_[static_cast<std::size_t>(to) * kinds + kind] = 1;
+  }
+  if (!on_node_.empty()) {
+    --on_node_[cell_of_node(rank_of(item), item)];
+    ++on_node_[cell_of_node(to, item)];
   }
   rank_of_[static_cast<std::size_t>(item)] = to;
 }
@@ -140,15 +159,18 @@ class dealer {
       : problem_(problem),
         rank_of_(problem.load.size(), -1),
         load_(problem.places.size()),
-        free_(problem.places),
-        held_(problem.kind.empty()
-                  ? 0
-                  : problem.places.size() * static_cast<std::size_t>(problem.num_kinds)) {}
+        free_(problem.places) {
+    if (problem.kind.empty()) return;
+    held_.resize(problem.places.size() * at(problem.num_kinds));
+    if (!problem.node.empty()) on_node_.resize(at(problem.num_nodes) * at(problem.num_kinds));
+  }
 
   void deal(int item) {
     int best = -1;
     for (int r = 0; r < problem_.num_ranks(); ++r)
-      if (free_[at(r)] > 0 && !holds(r, item) && (best < 0 || load_[at(r)] < load_[at(best)]))
+      if (free_[at(r)] > 0 && !holds(r, item) &&
+          (best < 0 || std::pair(on_node(r, item), load_[at(r)]) <
+                           std::pair(on_node(best, item), load_[at(best)])))
         best = r;
     if (best < 0) best = make_room(item);
     put(item, best);
@@ -161,11 +183,23 @@ class dealer {
     return at(rank) * at(problem_.num_kinds) + at(problem_.kind[at(item)]);
   }
   bool holds(int rank, int item) const { return !held_.empty() && held_[cell(rank, item)]; }
+  /// Items of the item's kind on the rank's node; 0 where nodes do not matter.
+  int on_node(int rank, int item) const {
+    if (on_node_.empty()) return 0;
+    return on_node_[at(problem_.node[at(rank)]) * at(problem_.num_kinds) +
+                    at(problem_.kind[at(item)])];
+  }
+  void count_on_node(int rank, int item, int change) {
+    if (!on_node_.empty())
+      on_node_[at(problem_.node[at(rank)]) * at(problem_.num_kinds) +
+               at(problem_.kind[at(item)])] += change;
+  }
   void put(int item, int rank) {
     rank_of_[at(item)] = rank;
     load_[at(rank)] += problem_.load[at(item)];
     --free_[at(rank)];
     if (!held_.empty()) held_[cell(rank, item)] = 1;
+    count_on_node(rank, item, 1);
   }
   /// Every rank with a free place holds the item's kind. Some full rank does not, and one of its
   /// items can go to a free place, because a full rank holds a kind that one with a free place
@@ -185,6 +219,7 @@ class dealer {
         }
     }
     held_[cell(from, moved)] = 0;
+    count_on_node(from, moved, -1);
     load_[at(from)] -= problem_.load[at(moved)];
     ++free_[at(from)];
     put(moved, to);
@@ -196,6 +231,7 @@ class dealer {
   std::vector<double> load_;
   std::vector<int> free_;
   std::vector<char> held_;
+  std::vector<int> on_node_;
 };
 
 }  // namespace

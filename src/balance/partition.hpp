@@ -19,6 +19,9 @@ struct partition_problem {
   std::vector<int> kind;     ///< [items], 0..kinds-1; empty where every item is its own kind
   int num_kinds = 0;
   std::vector<int> places;  ///< [ranks]
+  /// [ranks]: where given, and items have kinds, a kind is spread over as many nodes as it can be.
+  std::vector<int> node = {};
+  int num_nodes = 1;
 
   int num_items() const { return static_cast<int>(load.size()); }
   int num_ranks() const { return static_cast<int>(places.size()); }
@@ -45,7 +48,8 @@ class partition {
   int busiest() const;
   double most() const { return load(busiest()); }
 
-  /// Whether the two may change places: no rank would hold a kind twice.
+  /// Whether the two may change places: no rank would hold a kind twice, and their kinds would not
+  /// be on fewer nodes together.
   bool may_swap(int a, int b) const;
   void swap(int a, int b);
   bool holds(int rank, int kind) const {
@@ -54,6 +58,12 @@ class partition {
   }
 
  private:
+  std::size_t cell_of_node(int rank, int item) const {
+    return static_cast<std::size_t>(problem_->node[static_cast<std::size_t>(rank)]) *
+               static_cast<std::size_t>(problem_->num_kinds) +
+           static_cast<std::size_t>(problem_->kind[static_cast<std::size_t>(item)]);
+  }
+  bool keeps_nodes(int a, int b) const;
   void move(int item, int to);
   void add_up(int rank);
 
@@ -61,11 +71,13 @@ class partition {
   std::vector<int> rank_of_;
   std::vector<double> load_;
   std::vector<std::vector<int>> members_;
-  std::vector<char> held_;  // [ranks, kinds], where there are kinds
+  std::vector<char> held_;    // [ranks, kinds], where there are kinds
+  std::vector<int> on_node_;  // [nodes, kinds]: items there, where kinds are spread over nodes
 };
 
-/// Heaviest first, each to the least loaded rank that has a place and not yet its kind.
-/// No kind has more items than there are ranks with places.
+/// Heaviest first, each to the least loaded rank that has a place and not yet its kind; of those,
+/// to the nodes with the fewest of its kind. No kind has more items than there are ranks with
+/// places.
 std::vector<int> heaviest_first(partition_problem const& problem);
 
 /// Swaps pairs, and pairs of pairs, between the busiest rank and others until its load is at most

@@ -4,6 +4,7 @@
 #include "balance/visits.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace ferry::balance {
@@ -88,9 +89,14 @@ int visits::change(int a, int b) const {
 }
 
 void visits::swap(int a, int b) {
-  for_tokens_with_one(a, b, [&](int t, bool) { account(t, -1); });
+  // Also in a token with both: which of them is alone at its place may change.
+  std::vector<int> either;
+  std::set_union(tokens_with_[at(a)].begin(), tokens_with_[at(a)].end(),
+                 tokens_with_[at(b)].begin(), tokens_with_[at(b)].end(),
+                 std::back_inserter(either));
+  for (int t : either) account(t, -1);
   swap_counts(a, b);
-  for_tokens_with_one(a, b, [&](int t, bool) { account(t, 1); });
+  for (int t : either) account(t, 1);
 }
 
 void visits::swap_counts(int a, int b) {
