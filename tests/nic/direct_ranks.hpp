@@ -9,7 +9,7 @@
 
 #include "nic/direct_queue.hpp"
 #include "nic/emulated_nic.hpp"
-#include "transport/device_verbs/peer_address.hpp"
+#include "transport/peer_address.hpp"
 
 #include <memory>
 #include <vector>
@@ -49,7 +49,7 @@ inline std::unique_ptr<transport> make_emulated(int rank, std::vector<mapped_win
       std::memcpy(e.data() + 4, &queue, 4);
       endpoints.push_back(e);
     }
-    net->connect(r, device_verbs::pack_address({address, w.bytes.size(), key}, endpoints)).value();
+    net->connect(r, pack_address({address, w.bytes.size(), key}, endpoints)).value();
   }
   return net;
 }

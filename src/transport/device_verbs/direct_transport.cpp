@@ -4,8 +4,8 @@
 #include <ferry/transport/device_verbs/direct_transport.hpp>
 
 #include "base/fail.hpp"
-#include "transport/device_verbs/peer_address.hpp"
 #include "transport/device_verbs/status_error.hpp"
+#include "transport/peer_address.hpp"
 
 #include <ferry/memory/buffer.hpp>
 #include <ferry/transport/device_verbs/send_queue.hpp>

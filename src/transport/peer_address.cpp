@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-#include "transport/device_verbs/peer_address.hpp"
+#include "transport/peer_address.hpp"
 
 #include "base/fail.hpp"
 
 #include <cstring>
 
-namespace ferry::device_verbs {
+namespace ferry {
 namespace {
 
 constexpr std::uint32_t most_endpoint_bytes = 256;
@@ -89,4 +89,4 @@ result<peer_address> unpack_address(int rank, std::span<std::byte const> address
   return made;
 }
 
-}  // namespace ferry::device_verbs
+}  // namespace ferry

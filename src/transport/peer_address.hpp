@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace ferry::device_verbs {
+namespace ferry {
 
 /// A window as a peer's NIC knows it.
 struct peer_window {
@@ -33,4 +33,4 @@ std::vector<std::byte> pack_address(peer_window const& window,
 /// Errors   malformed_input the length does not fit what it holds, or it has no endpoint for `mine`
 result<peer_address> unpack_address(int rank, std::span<std::byte const> address, int mine);
 
-}  // namespace ferry::device_verbs
+}  // namespace ferry
