@@ -74,6 +74,17 @@ TEST(bench_workload, knows_its_sums_and_sees_a_wrong_one) {
   EXPECT_NE(wrong.error().message.find("me: token 0"), std::string::npos);
 }
 
+TEST(bench_workload, fills_the_rows_of_every_slot) {
+  bench_case c = a_case();
+  c.slots = 3;
+  workload const w = work_of(c, 0);
+  for (int iteration : {0, 1, 2, 5})
+    for (int slot = 0; slot < 3; ++slot)
+      EXPECT_EQ(std::memcmp(w.set(0, 0).results, w.set(iteration, slot).results,
+                            static_cast<std::size_t>(w.place().end) * 800),
+                0);
+}
+
 TEST(bench_workload, pads_to_the_rows_of_the_busiest_expert) {
   bench_case c = a_case();
   EXPECT_EQ(work_of(c, 0).per_expert(), 0);
