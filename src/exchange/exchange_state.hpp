@@ -79,6 +79,8 @@ struct microbatch::state {
   int rounds() const { return *frame.memory.rounds; }
   result<void> expect(stage wanted, char const* call) const;
   result<void> check_queue(queue const& q) const;
+  /// Starts the way home of the rows in `returning`.
+  result<void> give_back(queue& q);
   /// Runs kernels on the queue, then reports what went wrong in them.
   template <class Run>
   result<void> run(queue& q, Run const& kernels);

@@ -113,14 +113,32 @@ result<void> microbatch::combine_send(queue& q, const_tensor expert_rows) {
                             .rows = expert_rows.data,
                             .row_stride = expert_rows.stride_bytes(),
                             .type = expert_rows.type};
-  s.at = state::stage::returned;
-  return s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) {
-    if (s.rounds() > 1) {
-      s.sending.round = 0;
-      s.sending.header_only = true;
-      k.send(with, s.sending);
+  return s.give_back(q);
+}
+
+result<void> microbatch::combine_send(queue& q, token_sums const& sums) {
+  state& s = *state_;
+  FERRY_CHECK(s.core.ranks.usable());
+  FERRY_CHECK(s.expect(state::stage::received, "combine_send"));
+  FERRY_CHECK(s.check_queue(q));
+  FERRY_CHECK(check_token_sums(s.core.options, s.core.shape, sums));
+  s.returning = return_rows{.frame = s.frame,
+                            .rows = sums.rows.data,
+                            .row_stride = sums.rows.stride_bytes(),
+                            .type = sums.rows.type,
+                            .summed = true};
+  return s.give_back(q);
+}
+
+result<void> microbatch::state::give_back(queue& q) {
+  at = stage::returned;
+  return run(q, [&](cpu_launch const& with, cpu_kernels const& k) {
+    if (rounds() > 1) {
+      sending.round = 0;
+      sending.header_only = true;
+      k.send(with, sending);
     }
-    k.give_back(with, s.returning);
+    k.give_back(with, returning);
   });
 }
 

@@ -110,6 +110,21 @@ result<void> check_expert_rows(exchange_options const& options, step_frame const
   return {};
 }
 
+result<void> check_token_sums(exchange_options const& options, exchange_shape const& shape,
+                              token_sums const& sums) {
+  if (shape.per_choice)
+    return fail(error_code::invalid_argument,
+                "sums of tokens for an exchange of reduction per_choice, which brings every "
+                "expert's row home");
+  FERRY_CHECK(check_rows("sums of tokens", sums.rows, options.expert_rows, options.hidden));
+  std::int64_t const rows = std::int64_t{shape.ranks} * shape.max_tokens;
+  if (sums.rows.rows < rows || rows > INT32_MAX)
+    return fail(error_code::invalid_argument,
+                "{} sums of tokens; {} ranks of {} tokens need {}, and at most {} can be counted",
+                sums.rows.rows, shape.ranks, shape.max_tokens, rows, INT32_MAX);
+  return {};
+}
+
 result<void> check_output(exchange_options const& options, step_frame const& frame,
                           tensor const& output, const_tensor const& added) {
   std::int32_t const tokens = *frame.memory.num_tokens;

@@ -12,6 +12,8 @@ result<void> check_dispatch(exchange_options const& options, exchange_shape cons
                             dispatch_input const& input);
 result<void> check_expert_rows(exchange_options const& options, step_frame const& frame,
                                const_tensor const& rows);
+result<void> check_token_sums(exchange_options const& options, exchange_shape const& shape,
+                              token_sums const& sums);
 result<void> check_output(exchange_options const& options, step_frame const& frame,
                           tensor const& output, const_tensor const& added);
 /// Errors   capacity an expert that received more rows than there is room

@@ -25,6 +25,8 @@ struct return_rows {
   dtype type = dtype::bf16;
   int round = 0;
   bool credit_only = false;
+  /// per_rank: `rows` are [R, M], each token's experts' rows weighted and summed by the caller.
+  bool summed = false;
 
   template <team Team, delivery<Team> Net>
   FERRY_FN void operator()(Team const& t, Net const& net) const {
@@ -101,6 +103,7 @@ struct return_rows {
     float const* const weights = frame.memory.plan_weights + at;
     std::uint64_t const bytes = shape.home_bytes + shape.home_scale_bytes;
     if (!shape.per_choice) {
+      if (summed) return return_sum(t, net, source, token);
       make_row(t, plan, weights, shape.topk);
       put_row(t, net, source,
               static_cast<std::size_t>(shape.rank) * static_cast<std::size_t>(shape.round_tokens) +
@@ -118,6 +121,26 @@ struct return_rows {
       sent += bytes;
     }
     return sent;
+  }
+
+  // A row that is a sum already travels from where it lies, unless it has to be converted.
+  template <team Team, delivery<Team> Net>
+  FERRY_FN std::uint64_t return_sum(Team const& t, Net const& net, int source, int token) const {
+    exchange_shape const& shape = frame.shape;
+    std::int32_t const row =
+        static_cast<std::int32_t>(source * shape.max_tokens + round * shape.round_tokens + token);
+    std::size_t const item =
+        static_cast<std::size_t>(shape.rank) * static_cast<std::size_t>(shape.round_tokens) +
+        static_cast<std::size_t>(token);
+    if (element_of(shape.returned) == type) {
+      net.put(t, source, frame.at(slot_field::returned, item), rows + row * row_stride,
+              shape.home_bytes);
+    } else {
+      float const one = 1.0f;
+      make_row(t, &row, &one, 1);
+      put_row(t, net, source, item);
+    }
+    return shape.home_bytes + shape.home_scale_bytes;
   }
 
   FERRY_FN row_place place_in(std::byte* scratch) const {
