@@ -66,6 +66,19 @@ FERRY_FN void add_columns(float weight, float const (&v)[N], float (&sum)[N]) {
   for (int i = 0; i < N; ++i) sum[i] = __builtin_fmaf(weight, v[i], sum[i]);
 }
 
+/// sum[i] += weight * element i of n, each in one rounding: the two above in one pass, so that the
+/// numbers never leave the registers between them.
+template <class T, int N>
+FERRY_FN void add_row_columns(std::byte const* row, int column, int n, float weight,
+                              float (&sum)[N]) {
+  T const* const from = reinterpret_cast<T const*>(row) + column;
+  if (n == N) {
+    for (int i = 0; i < N; ++i) sum[i] = __builtin_fmaf(weight, to_float(from[i]), sum[i]);
+  } else {
+    for (int i = 0; i < n; ++i) sum[i] = __builtin_fmaf(weight, to_float(from[i]), sum[i]);
+  }
+}
+
 /// Where a row and its scales lie. `fnuz_scales`: e8m0 scales as a FNUZ receiver takes them; may be
 /// null where nobody does.
 struct row_place {

@@ -158,9 +158,7 @@ struct return_rows {
         float sum[Team::columns] = {};
         for (int k = 0; k < choices; ++k) {
           if (plan[k] < 0) continue;
-          float v[Team::columns];
-          load_columns<T>(rows + plan[k] * row_stride, column, n, v);
-          add_columns(weights[k], v, sum);
+          add_row_columns<T>(rows + plan[k] * row_stride, column, n, weights[k], sum);
         }
         store_wire(t, frame.shape.returned, to, column, n, sum);
       });
