@@ -263,10 +263,11 @@ class CommandLine(unittest.TestCase):
 
     def test_compares_with_mpi_under_mpirun(self):
         mpirun = self.under_mpirun(2)
-        cases = self.measured(SMALL + ["--tokens", "1,33", "--layout", "grouped,padded,in_place", "--reduction",
-                                       "per_rank,per_choice"], mpirun)
-        cases += self.measured(SMALL + ["--tokens", "33", "--wire", "f32,fp8_e4m3,opaque", "--slots", "2"], mpirun)
-        cases += self.measured(SMALL + ["--tokens", "9", "--rows", "summed", "--layout", "in_place"], mpirun)
+        cases = []
+        for more in (["--op", "dispatch,combine,step"], ["--layout", "padded", "--reduction", "per_choice"],
+                     ["--layout", "in_place", "--rows", "summed"], ["--wire", "opaque", "--slots", "2"],
+                     ["--wire", "f32", "--reduction", "per_choice"]):
+            cases += self.measured(SMALL + ["--op", "step", "--tokens", "33"] + more, mpirun)
         for case in cases:
             self.assertEqual(case["started_by"], "mpirun")
             for key in RATIOS:
