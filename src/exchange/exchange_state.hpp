@@ -67,6 +67,7 @@ struct microbatch::state {
   std::byte* scratch = nullptr;
   std::size_t scratch_stride = 0;
   std::unique_ptr<waiter> waits;
+  bool streams = false;  ///< the open step has more rows than the caches hold
 
   enum class stage { idle, sent, received, returned };
   stage at = stage::idle;
@@ -79,6 +80,8 @@ struct microbatch::state {
   int rounds() const { return *frame.memory.rounds; }
   result<void> expect(stage wanted, char const* call) const;
   result<void> check_queue(queue const& q) const;
+  /// Whether a step of `tokens` tokens on each rank has more rows than the caches hold.
+  bool fills_caches(std::int64_t tokens) const;
   /// Starts the way home of the rows in `returning`.
   result<void> give_back(queue& q);
   /// Runs kernels on the queue, then reports what went wrong in them.

@@ -5,6 +5,10 @@
 #include "exchange/exchange_state.hpp"
 #include "exchange/tensor_checks.hpp"
 
+#include <ferry/exec/cpu/streaming.hpp>
+
+#include <algorithm>
+
 namespace ferry {
 
 microbatch::microbatch(std::unique_ptr<state> s) : state_(std::move(s)) {}
@@ -26,6 +30,14 @@ result<void> microbatch::state::check_queue(queue const& q) const {
               core.options.blocks);
 }
 
+bool microbatch::state::fills_caches(std::int64_t tokens) const {
+  static std::size_t const cache = last_cache_bytes();
+  exchange_shape const& s = core.shape;
+  // The cores share a cache, and other ranks have as much to send.
+  auto const rows = static_cast<double>(tokens) * std::min(s.ranks, s.topk) * s.ranks;
+  return rows * static_cast<double>(s.row_bytes) > static_cast<double>(cache);
+}
+
 template <class Run>
 result<void> microbatch::state::run(queue& q, Run const& kernels) {
   cpu_launch const with{
@@ -34,7 +46,8 @@ result<void> microbatch::state::run(queue& q, Run const& kernels) {
       scratch,
       scratch_stride,
       {core.mapped.data(), core.shape.rank, core.window.offset(window_field::asleep)},
-      core.out.get()};
+      core.out.get(),
+      streams};
   kernels(with, *core.kernels);
   std::optional<error> failed;
   if (waits->failed()) failed = explain(core, waits->what_failed());
@@ -68,6 +81,7 @@ result<void> microbatch::dispatch_send(queue& q, dispatch_input const& input) {
                  input.weights.data, input.weights.row_stride},
       .num_tokens = static_cast<std::int32_t>(input.tokens.rows),
       .num_tokens_there = input.num_tokens};
+  s.streams = s.fills_caches(input.tokens.rows);
   s.at = state::stage::sent;
   return s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) { k.send(with, s.sending); });
 }

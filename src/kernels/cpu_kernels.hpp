@@ -22,7 +22,8 @@ struct cpu_launch {
   std::byte* scratch;  ///< [teams, scratch_stride]
   std::size_t scratch_stride;
   mapped_delivery mapped;
-  outbox* out;  ///< null where all peers are mapped
+  outbox* out;           ///< null where all peers are mapped
+  bool streams = false;  ///< whether copies of rows go past the caches
 };
 
 /// Runs a kernel on all teams of the launch and returns when it is done.

@@ -17,13 +17,15 @@ struct on_all_teams {
   Kernel const& kernel;
 
   void operator()(int index, int teams) const {
-    cpu_team<Level> const team(
-        index, teams, *with.waits,
-        with.scratch + static_cast<std::size_t>(index) * with.scratch_stride);
+    cpu_team<Level> const team(index, teams, *with.waits,
+                               with.scratch + static_cast<std::size_t>(index) * with.scratch_stride,
+                               with.streams);
     if (with.out)
       kernel(team, network_delivery{with.mapped, with.out});
     else
       kernel(team, with.mapped);
+    // Rows that stay on this rank are read by other threads, which the queue's order covers.
+    team.drain();
   }
 };
 
