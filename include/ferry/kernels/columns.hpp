@@ -196,4 +196,19 @@ FERRY_FN void load_wire(wire from_wire, std::byte const* row, std::byte const* s
   }
 }
 
+/// Adds a tile in a format that rows have on their way home.
+template <int N>
+FERRY_FN void add_wire(wire from_wire, std::byte const* row, std::byte const* scales, int column,
+                       int n, float weight, float (&sum)[N]) {
+  switch (from_wire) {
+    case wire::f32: return add_row_columns<float>(row, column, n, weight, sum);
+    case wire::bf16: return add_row_columns<bf16>(row, column, n, weight, sum);
+    case wire::fp16: return add_row_columns<fp16>(row, column, n, weight, sum);
+    default: break;
+  }
+  float v[N];
+  load_wire(from_wire, row, scales, column, n, v);
+  add_columns(weight, v, sum);
+}
+
 }  // namespace ferry

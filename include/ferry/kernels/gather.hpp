@@ -51,52 +51,45 @@ struct gather_rows {
                   own_word(net, frame.chunk_flag(slot_field::back, d, chunk)), seen))
         return false;
     }
+    returned_rows const rows = rows_of(route, in_round);
     visit_float_type(type, [&]<class T>(T) {
       for_each_tile(t, frame.shape.hidden, [&](int column, int n) {
         float sum[Team::columns] = {};
-        if (frame.shape.per_choice)
-          add_choices(net, route, in_round, column, n, sum);
-        else
-          add_ranks(net, route, in_round, column, n, sum);
-        if (added) {
-          float v[Team::columns];
-          load_columns<T>(added + token * added_stride, column, n, v);
-          add_columns(1.0f, v, sum);
-        }
+        for (int i = 0; i < rows.count; ++i)
+          add_wire(frame.shape.returned, net.own() + frame.at(slot_field::returned, rows.items[i]),
+                   net.own() + frame.at(slot_field::returned_scales, rows.items[i]), column, n,
+                   rows.weights[i], sum);
+        if (added) add_row_columns<T>(added + token * added_stride, column, n, 1.0f, sum);
         store_columns<T>(output + token * output_stride, column, n, sum);
       });
     });
     return true;
   }
 
-  template <class Net, int N>
-  FERRY_FN void add_ranks(Net const& net, routing const& route, int in_round, int column, int n,
-                          float (&sum)[N]) const {
-    for (int d = route.next_rank(-1); d >= 0; d = route.next_rank(d))
-      add_row(net,
-              static_cast<std::size_t>(d) * static_cast<std::size_t>(frame.shape.round_tokens) +
-                  static_cast<std::size_t>(in_round),
-              1.0f, column, n, sum);
-  }
+  // The rows that come home for a token, in the order of the sum. Found once: a row has many tiles.
+  struct returned_rows {
+    std::size_t items[max_topk];
+    float weights[max_topk];
+    int count = 0;
 
-  template <class Net, int N>
-  FERRY_FN void add_choices(Net const& net, routing const& route, int in_round, int column, int n,
-                            float (&sum)[N]) const {
-    for (int k = 0; k < frame.shape.topk; ++k)
-      if (route.choices[k] >= 0)
-        add_row(net,
-                static_cast<std::size_t>(in_round) * static_cast<std::size_t>(frame.shape.topk) +
-                    static_cast<std::size_t>(k),
-                route.weights[k], column, n, sum);
-  }
-
-  template <class Net, int N>
-  FERRY_FN void add_row(Net const& net, std::size_t item, float weight, int column, int n,
-                        float (&sum)[N]) const {
-    float v[N];
-    load_wire(frame.shape.returned, net.own() + frame.at(slot_field::returned, item),
-              net.own() + frame.at(slot_field::returned_scales, item), column, n, v);
-    add_columns(weight, v, sum);
+    FERRY_FN void add(std::size_t item, float weight) {
+      items[count] = item;
+      weights[count++] = weight;
+    }
+  };
+  FERRY_FN returned_rows rows_of(routing const& route, int in_round) const {
+    returned_rows rows;
+    auto const tokens = static_cast<std::size_t>(frame.shape.round_tokens);
+    auto const token = static_cast<std::size_t>(in_round);
+    auto const topk = static_cast<std::size_t>(frame.shape.topk);
+    if (!frame.shape.per_choice) {
+      for (int d = route.next_rank(-1); d >= 0; d = route.next_rank(d))
+        rows.add(static_cast<std::size_t>(d) * tokens + token, 1.0f);
+      return rows;
+    }
+    for (std::size_t k = 0; k < topk; ++k)
+      if (route.choices[k] >= 0) rows.add(token * topk + k, route.weights[k]);
+    return rows;
   }
 };
 
