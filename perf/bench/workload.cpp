@@ -4,8 +4,8 @@
 #include "workload.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <ferry/base/number_formats.hpp>
+#include <ferry/exec/cpu/streaming.hpp>
 #include <ferry/kernels/columns.hpp>
 
 #include <algorithm>
@@ -29,8 +29,7 @@ float weight_of(std::size_t index) {
 }
 
 std::size_t bytes_beyond_caches() {
-  long const cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return 2 * (cache > 0 ? static_cast<std::size_t>(cache) : std::size_t{32} << 20);
+  return 2 * last_cache_bytes();
 }
 
 /// A row whose element i is f(i % period).

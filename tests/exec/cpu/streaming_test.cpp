@@ -59,7 +59,7 @@ TEST(streaming, is_complete_before_a_flag_that_follows_its_end) {
 
 TEST(streaming, knows_a_cache_of_a_likely_size) {
   EXPECT_GE(last_cache_bytes(), std::size_t{64} << 10);
-  EXPECT_LE(last_cache_bytes(), std::size_t{8} << 30);
+  EXPECT_LE(last_cache_bytes(), std::size_t{32} << 20);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ void stream_copy(std::byte* to, std::byte const* from, std::size_t bytes);
 /// Everything that this thread streamed before comes before everything that it stores from now on.
 void finish_streaming();
 
-/// Bytes of this machine's last cache, which all its cores share; a guess where it does not say.
+/// Bytes of this machine's last cache, which its cores share, as far as it can be believed: at most
+/// 32 MiB.
 std::size_t last_cache_bytes();
 
 }  // namespace ferry
