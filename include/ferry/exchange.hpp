@@ -7,6 +7,7 @@
 
 #include <ferry/base/matrix.hpp>
 #include <ferry/base/result.hpp>
+#include <ferry/exec/device.hpp>
 #include <ferry/exec/queue.hpp>
 #include <ferry/group.hpp>
 #include <ferry/options.hpp>
@@ -95,6 +96,11 @@ class exchange;
 /// An independent slot of an exchange: one step at a time, in the order dispatch_send,
 /// dispatch_receive, then combine_send, combine_receive or release. Slots may interleave, in the
 /// same order on all ranks (R8). One thread at a time per slot.
+/// Order    on queues that run later than the call (streams, and any queue while it is captured) the
+///          host looks at nothing in memory: token counts out of range and overflows are reported by
+///          `wait`; expert rows are given for all `received::capacity` positions, output rows for
+///          all rows of tokens. A captured step is whole: from dispatch_send to combine_receive or
+///          release in one capture; a launch of its graph is a step
 /// Errors   every call: invalid_state out of order (nothing changed, may be repeated) or on a
 /// broken
 ///          group, with the first cause; unreachable, timeout naming the rank to blame, transport a
@@ -137,6 +143,14 @@ class microbatch {
   /// Ends a step whose results nobody wants. Collective, in place of combine.
   result<void> release(queue& q);
 
+  /// Waits until all calls of this slot on the queue are done, and says how they went. Calls on
+  /// queues that run by themselves return before that: what went wrong in them, and in launches of
+  /// graphs, is reported here, or by a later call.
+  /// Errors   capacity as dispatch_receive; invalid_argument a token count in memory was out
+  ///          of range, and was cut: both once, the steps themselves are as they should be; timeout
+  ///          the queue is not done after twice the exchange's timeout; device
+  result<void> wait(queue& q);
+
   struct state;
   explicit microbatch(std::unique_ptr<state> s);
   microbatch(microbatch&&) noexcept;
@@ -158,6 +172,7 @@ class exchange {
   group const& ranks() const;
   /// First expert of `rank`, 0 to the number of ranks; that of the number of ranks is num_experts.
   int first_expert(int rank) const;
+  /// On a device, copied from there; a device that does not answer breaks the group.
   exchange_counters counters() const;
 
   exchange(exchange&&) noexcept;
@@ -166,7 +181,7 @@ class exchange {
   struct state;
 
  private:
-  friend result<exchange> make_exchange(group const&, exchange_options const&);
+  friend result<exchange> make_exchange(group const&, device const&, exchange_options const&);
   explicit exchange(std::unique_ptr<state> s);
   std::unique_ptr<state> state_;
 };
@@ -177,6 +192,19 @@ class exchange {
 ///          error, or none does
 /// Example  examples/02_dispatch_combine
 result<exchange> make_exchange(group const& ranks, exchange_options const& options);
+
+/// The same on a device: tokens, choices, weights, expert rows and outputs lie in its memory, calls
+/// take queues of it and return when their work stands there; `received` points into its memory.
+/// The calls check what the host knows. `dispatch_receive` reports no overflow and `num_tokens` out
+/// of range is no error there: `wait` reports both. Expert rows must be given for all
+/// `received::capacity` positions, output rows for all rows of tokens. All ranks need the same kind
+/// of device, on this machine; they are threads of one process or processes. Several ranks may
+/// share a device as threads.
+/// Lifetime on devices, ranks that are processes destroy it together
+/// Errors   invalid_argument also blocks of which more could wait at once than half of what the
+///          device holds; unsupported also ranks on other kinds of devices; device
+result<exchange> make_exchange(group const& ranks, device const& where,
+                               exchange_options const& options);
 
 /// Bytes of the window that `make_exchange` would make on each of `num_ranks` ranks. Allocates
 /// nothing.

@@ -7,6 +7,7 @@
 #include <ferry/exchange.hpp>
 #include <ferry/group.hpp>
 #include <ferry/options.hpp>
+#include <ferry/placement.hpp>
 #include <ferry/queue.hpp>
 #include <ferry/result.hpp>
 #include <ferry/version.hpp>

@@ -64,6 +64,8 @@ struct exchange_options {
   /// Blocks of each call, fixed like a grid on a GPU; on the CPU threads, and the queues that the
   /// exchange runs on have as many teams.
   int blocks = 1;
+  /// Teams per block, each of which moves a row at a time: 0 lets ferry choose; on the CPU one.
+  int block_teams = 0;
   /// How peers are reached: mapped, or `network` to send even to those that could be mapped through
   /// the loopback network, which shows what a real one does to a program.
   reach via = reach::mapped;

@@ -9,10 +9,13 @@
 #include <ferry/memory/buffer.hpp>
 #include <ferry/transport/outbox.hpp>
 
+#include "exchange/device_rank.hpp"
+#include "exec/capture_record.hpp"
 #include "kernels/cpu_kernels.hpp"
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +23,8 @@
 namespace ferry {
 
 /// The sizes that options and a group give.
-exchange_shape shape_of(exchange_options const& options, int rank, int num_ranks);
+exchange_shape shape_of(exchange_options const& options, int rank, int num_ranks,
+                        bool on_device = false);
 
 /// Positions of the layout on `shape.rank`.
 /// Errors   invalid_argument they would not fit 31 bits
@@ -33,6 +37,7 @@ result<window_layout> window_of(exchange_options const& options, exchange_shape 
 /// The part of an exchange that its slots share.
 struct exchange_core {
   group ranks;
+  device where;
   exchange_options options;
   exchange_shape shape;
   positions layout;
@@ -43,26 +48,48 @@ struct exchange_core {
   std::vector<std::int32_t> owners;
   std::vector<std::byte> receives_fnuz;
   std::unique_ptr<outbox> out;
-  cpu_kernels const* kernels = nullptr;
+  cpu_kernels const* kernels = nullptr;      ///< null on other devices
+  std::unique_ptr<device_rank> on_device{};  ///< null on the CPU
+  int block_teams = 1;                       ///< teams per block
 
   status_record* status_of(int rank) const;
   waiter::settings waits(int slot) const;
+  std::chrono::milliseconds timeout() const {
+    return options.timeout.count() ? options.timeout : ranks.timeout();
+  }
+  /// Where this rank's rows lie, for offsets of a window; on a device its address there.
+  std::byte* own_rows() const {
+    auto const own = static_cast<std::size_t>(shape.rank);
+    return on_device ? on_device->peers().rows[own] : readable[own];
+  }
 };
 
 /// Looks for a reason to stop waiting: a peer that is gone, or one that failed first (R9).
 bool look_at_peers(exchange_core const& core, awaited const& what, bool expired, failure& found);
 
+/// What became of this rank's kernels: the root cause of what one of them has recorded in the own
+/// window (R9). Reads what the peers say of themselves.
+/// Errors   device memory could not be read
+result<failure> cause_on_device(exchange_core const& core);
+
+/// A peer whose process ended, or -1.
+int gone_peer(exchange_core const& core);
+
 /// The message of a failed wait.
 error explain(exchange_core const& core, failure const& f);
 
 /// One slot.
-struct microbatch::state {
+struct microbatch::state final : capture_member {
   state(exchange_core& c, int slot_index) : core(c), slot(slot_index) {}
+  /// Waits for the slot's last call on a queue that runs by itself: its memory is about to go.
+  ~state();
+  state(state const&) = delete;
   result<void> allocate();
 
   exchange_core& core;
   int slot;
-  buffer memory;
+  buffer memory;            ///< on the CPU
+  device_memory on_device;  ///< elsewhere
   step_frame frame;
   std::byte* scratch = nullptr;
   std::size_t scratch_stride = 0;
@@ -71,22 +98,45 @@ struct microbatch::state {
 
   enum class stage { idle, sent, received, returned };
   stage at = stage::idle;
-  std::atomic<std::uint64_t> steps = 0;  ///< counted while other threads may look
+  bool captured = false;                 ///< whether the open step is being captured
+  std::atomic<std::uint64_t> steps = 0;  ///< on the CPU: counted while other threads may look
   received last;
-  send_rows sending;      ///< of this step: later rounds send from it
-  return_rows returning;  ///< likewise
+  send_rows sending;                    ///< of this step: later rounds send from it
+  return_rows returning;                ///< likewise
+  std::optional<queue> last_queue;      ///< of the last call, if that queue runs by itself
+  std::int64_t most_tokens = 0;         ///< that the open step can have, as far as the host knows
+  std::uint64_t told_without_room = 0;  ///< what wait() has reported before
+  std::uint64_t told_misstated = 0;     ///< likewise
 
-  /// Rounds of the open step, once round 0 is received.
-  int rounds() const { return *frame.memory.rounds; }
-  result<void> expect(stage wanted, char const* call) const;
+  /// What every call asks first. Returns  whether the call runs later than it returns: then the
+  /// host looks at nothing that lies in memory.
+  result<bool> expect(stage wanted, char const* call, queue const& q);
   result<void> check_queue(queue const& q) const;
   /// Whether a step of `tokens` tokens on each rank has more rows than the caches hold.
   bool fills_caches(std::int64_t tokens) const;
-  /// Starts the way home of the rows in `returning`.
-  result<void> give_back(queue& q);
-  /// Runs kernels on the queue, then reports what went wrong in them.
+  /// Starts the way home of these rows.
+  result<void> give_back(queue& q, return_rows const& rows);
+  /// Runs kernels on the queue, then reports what went wrong in them; on a device, what is known
+  /// of it so far.
   template <class Run>
   result<void> run(queue& q, Run const& kernels);
+  template <class Run>
+  result<void> run_on_cpu(cpu_executor& executor, Run const& kernels);
+  template <class Run>
+  result<void> run_on_device(queue& q, Run const& kernels);
+
+  /// On a device: what has been recorded, if anything; breaks the group.
+  result<void> failure_so_far() const;
+  result<void> wait_on_device(queue& q);
+  result<void> wait_on_cpu(queue& q);
+  /// Capacity and token counts that kernels had to cut, once the queue is done.
+  result<void> report_cuts();
+  /// Copies from the slot's memory, which no call uses now.
+  result<void> read(void* to, void const* from, std::size_t bytes) const;
+
+  result<void> is_whole() const override;
+  void forget_capture() override;
+  result<void> may_launch(queue const& q) override;
 };
 
 struct exchange::state {

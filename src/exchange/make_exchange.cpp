@@ -42,8 +42,11 @@ std::vector<named_option> common_options(exchange_options const& o) {
 }
 
 // Compares the options of all ranks, and learns each rank's fp8 flavour.
-result<std::vector<std::byte>> compare_options(group const& ranks, exchange_options const& o) {
-  std::vector<named_option> const mine = common_options(o);
+result<std::vector<std::byte>> compare_options(group const& ranks, device const& where,
+                                               exchange_options const& o) {
+  std::vector<named_option> mine = common_options(o);
+  mine.push_back({"the kind of device (0 cpu, 1 hip, 2 cuda, 3 emulated)",
+                  static_cast<std::int64_t>(where.kind())});
   std::vector<std::int64_t> message;
   for (named_option const& option : mine) message.push_back(option.value);
   message.push_back(o.receive_fnuz);
@@ -69,6 +72,42 @@ int usable_cores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+// Blocks that wait must leave room for those that they wait for, and for compute.
+result<void> check_blocks(exchange_core const& core) {
+  device_rank const& rank = *core.on_device;
+  gpu_kernels const& kernels = rank.kernels();
+  int const waiting =
+      core.options.blocks * core.options.num_microbatches * rank.ranks_on_this_device();
+  for (gpu_kernel const k :
+       {gpu_kernel::send, gpu_kernel::receive, gpu_kernel::give_back, gpu_kernel::gather}) {
+    int resident = 0;
+    if (int const status = kernels.resident_blocks(k, core.block_teams, &resident))
+      return fail(error_code::device, "{} does not say how many blocks it holds: {}",
+                  core.where.name(), kernels.describe(status));
+    if (2 * waiting > resident)
+      return fail(error_code::invalid_argument,
+                  "{} blocks of {} teams may wait at once ({} blocks, {} slots, {} ranks on this "
+                  "device); half of what {} holds is {}",
+                  waiting, core.block_teams, core.options.blocks, core.options.num_microbatches,
+                  rank.ranks_on_this_device(), core.where.name(), resident / 2);
+  }
+  return {};
+}
+
+result<void> make_device_rank(exchange_core& core) {
+  std::size_t const flags = flag_bytes_of(core.window);
+  FERRY_TRY(core.on_device,
+            device_rank::make(core.ranks, core.where, flags, core.window.bytes() - flags,
+                              core.window.offset(window_field::status)));
+  FERRY_CHECK(to_result(core.where.about().backend->make_current(core.where.ordinal())));
+  return core.ranks.agree(check_blocks(core));
+}
+
+// Teams of a block when the caller leaves it open: long steps keep more of them busy.
+int default_block_teams(exchange_options const& options, gpu_kernels const& kernels) {
+  return std::min(options.max_tokens > 1024 ? 8 : 4, kernels.max_teams);
 }
 
 result<void> reach_peers(exchange_core& core) {
@@ -98,13 +137,65 @@ result<void> reach_peers(exchange_core& core) {
   return {};
 }
 
-result<void> check_local(group const& ranks, exchange_options const& options, exchange_core& core) {
-  FERRY_CHECK(validate(options, ranks.size()));
-  core.shape = shape_of(options, ranks.rank(), ranks.size());
-  FERRY_TRY(core.layout, positions_of(options, core.shape));
-  FERRY_TRY(code_level const level, chosen_code_level());
-  core.kernels = &cpu_kernels_for(level);
-  FERRY_TRY(core.window, window_of(options, core.shape));
+result<void> choose_kernels(exchange_core& core) {
+  exchange_options const& options = core.options;
+  if (core.where.kind() == device_kind::cpu) {
+    if (options.block_teams > 1)
+      return fail(error_code::invalid_argument, "block_teams is {}; on the CPU a block is one team",
+                  options.block_teams);
+    FERRY_TRY(code_level const level, chosen_code_level());
+    core.kernels = &cpu_kernels_for(level);
+    return {};
+  }
+  FERRY_TRY(gpu_kernels const* const kernels, kernels_of(core.where));
+  if (!gpus_can_serve(core.shape))
+    return fail(error_code::unsupported,
+                "{} ranks with {} experts each: {} serves {} ranks, and {} bytes of a block's own "
+                "memory where {} are needed",
+                core.shape.ranks, core.shape.most_local_experts(), core.where.name(),
+                max_mapped_ranks, gpu_block_memory::scratch_bytes, block_scratch_bytes(core.shape));
+  if (options.block_teams > kernels->max_teams)
+    return fail(error_code::invalid_argument, "block_teams is {}; a block of {} holds {} at most",
+                options.block_teams, core.where.name(), kernels->max_teams);
+  core.block_teams =
+      options.block_teams ? options.block_teams : default_block_teams(options, *kernels);
+  if (options.via == reach::network)
+    return fail(error_code::unsupported,
+                "via is network: the loopback network does not reach {}; only CPU ranks use it",
+                core.where.name());
+  return {};
+}
+
+result<void> check_local(exchange_core& core) {
+  int const size = core.ranks.size();
+  FERRY_CHECK(validate(core.options, size));
+  core.shape =
+      shape_of(core.options, core.ranks.rank(), size, core.where.kind() != device_kind::cpu);
+  FERRY_TRY(core.layout, positions_of(core.options, core.shape));
+  FERRY_CHECK(choose_kernels(core));
+  FERRY_TRY(core.window, window_of(core.options, core.shape));
+  return {};
+}
+
+// The waits of a CPU slot.
+void give_waiter(exchange_core& core, microbatch::state& slot) {
+  std::byte* const own = core.readable[static_cast<std::size_t>(core.shape.rank)];
+  slot.waits = std::make_unique<waiter>(
+      core.waits(slot.slot),
+      reinterpret_cast<std::uint32_t*>(own + core.window.offset(window_field::asleep)),
+      core.status_of(core.shape.rank), [&core](awaited const& what, bool expired, failure& found) {
+        return look_at_peers(core, what, expired, found);
+      });
+}
+
+result<void> make_slots(exchange_core& core, std::vector<ferry::microbatch>& slots) {
+  if (!core.on_device) FERRY_CHECK(reach_peers(core));
+  for (int s = 0; s < core.options.num_microbatches; ++s) {
+    auto slot = std::make_unique<microbatch::state>(core, s);
+    FERRY_CHECK(slot->allocate());
+    if (!core.on_device) give_waiter(core, *slot);
+    slots.push_back(ferry::microbatch(std::move(slot)));
+  }
   return {};
 }
 
@@ -112,7 +203,7 @@ result<void> check_local(group const& ranks, exchange_options const& options, ex
 
 waiter::settings exchange_core::waits(int slot) const {
   waiter::settings s;
-  s.timeout = options.timeout.count() ? options.timeout : ranks.timeout();
+  s.timeout = timeout();
   s.slot = slot;
   // Where there are fewer cores than threads, a thread that spins keeps the one it waits for from
   // running. Yielding lets that one run.
@@ -121,30 +212,27 @@ waiter::settings exchange_core::waits(int slot) const {
 }
 
 result<exchange> make_exchange(group const& ranks, exchange_options const& options) {
+  return make_exchange(ranks, device(), options);
+}
+
+result<exchange> make_exchange(group const& ranks, device const& where,
+                               exchange_options const& options) {
   FERRY_CHECK(ranks.usable());
   auto state = std::make_unique<exchange::state>();
   exchange_core& core = state->core;
   core.ranks = ranks;
+  core.where = where;
   core.options = options;
-  FERRY_CHECK(ranks.agree(check_local(ranks, options, core)));
-  FERRY_TRY(core.receives_fnuz, compare_options(ranks, options));
+  FERRY_CHECK(ranks.agree(check_local(core)));
+  FERRY_TRY(core.receives_fnuz, compare_options(ranks, where, options));
   for (int e = 0; e < options.num_experts; ++e)
     core.owners.push_back(owner_of(e, ranks.size(), options.num_experts));
-  FERRY_TRY(core.windows, ranks.share_window(core.window.bytes()));
-  result<void> made = reach_peers(core);
-  for (int s = 0; s < options.num_microbatches && made; ++s) {
-    auto slot = std::make_unique<microbatch::state>(core, s);
-    made = slot->allocate();
-    if (!made) break;
-    std::byte* const own = core.readable[static_cast<std::size_t>(ranks.rank())];
-    slot->waits = std::make_unique<waiter>(
-        core.waits(s),
-        reinterpret_cast<std::uint32_t*>(own + core.window.offset(window_field::asleep)),
-        core.status_of(ranks.rank()), [&core](awaited const& what, bool expired, failure& found) {
-          return look_at_peers(core, what, expired, found);
-        });
-    state->slots.push_back(ferry::microbatch(std::move(slot)));
+  if (where.kind() == device_kind::cpu) {
+    FERRY_TRY(core.windows, ranks.share_window(core.window.bytes()));
+  } else {
+    FERRY_CHECK(make_device_rank(core));
   }
+  result<void> const made = make_slots(core, state->slots);
   FERRY_CHECK(ranks.agree(made));
   return exchange(std::move(state));
 }
@@ -171,14 +259,28 @@ int exchange::first_expert(int rank) const {
 }
 
 exchange_counters exchange::counters() const {
+  using tallies = std::array<std::uint64_t, static_cast<std::size_t>(tally::count_)>;
   exchange_counters sum;
   for (ferry::microbatch const& slot : state_->slots) {
-    // Other threads may be running steps of other slots.
-    auto const of = [&](tally t) {
-      return std::atomic_ref(slot.state_->frame.memory.tallies[static_cast<int>(t)])
-          .load(std::memory_order_relaxed);
-    };
-    sum.steps += slot.state_->steps;
+    std::uint64_t* const there = slot.state_->frame.memory.tallies;
+    tallies seen{};
+    std::uint64_t steps = slot.state_->steps;
+    if (device_rank const* const rank = state_->core.on_device.get()) {
+      // Replays are known there alone: the gather's clock counts them.
+      step_frame const& frame = slot.state_->frame;
+      std::uint64_t const* const ticks =
+          frame.memory.ticks + static_cast<int>(phase::gather) * state_->core.options.blocks;
+      result<void> read = rank->read(seen.data(), there, sizeof seen);
+      if (read) read = rank->read(&steps, ticks, sizeof steps);
+      if (!read) state_->core.ranks.mark_broken(read.error());
+      steps /= frame.shape.step_epochs();
+    } else {
+      // Other threads may be running steps of other slots.
+      for (std::size_t t = 0; t < seen.size(); ++t)
+        seen[t] = std::atomic_ref(there[t]).load(std::memory_order_relaxed);
+    }
+    auto const of = [&](tally t) { return seen[static_cast<std::size_t>(t)]; };
+    sum.steps += steps;
     sum.dispatch_bytes += of(tally::sent_bytes);
     sum.dispatch_self_bytes += of(tally::sent_self_bytes);
     sum.combine_bytes += of(tally::returned_bytes);

@@ -3,7 +3,9 @@
 
 #include "base/fail.hpp"
 #include "exchange/exchange_state.hpp"
+#include "exchange/launchers.hpp"
 #include "exchange/tensor_checks.hpp"
+#include "exec/queue_stream.hpp"
 
 #include <ferry/exec/cpu/streaming.hpp>
 
@@ -15,16 +17,64 @@ microbatch::microbatch(std::unique_ptr<state> s) : state_(std::move(s)) {}
 microbatch::microbatch(microbatch&&) noexcept = default;
 microbatch::~microbatch() = default;
 
-result<void> microbatch::state::expect(stage wanted, char const* call) const {
+namespace {
+
+char const* name_of(microbatch::state const& s) {
   static constexpr char const* names[] = {"no step is open", "tokens were sent",
                                           "tokens were received", "results were sent"};
-  if (at == wanted) return {};
-  return fail(error_code::invalid_state, "{} on slot {} comes when {}, but now {}", call, slot,
-              names[static_cast<int>(wanted)], names[static_cast<int>(at)]);
+  return names[static_cast<int>(s.at)];
+}
+
+}  // namespace
+
+result<bool> microbatch::state::expect(stage wanted, char const* call, queue const& q) {
+  static constexpr char const* names[] = {"no step is open", "tokens were sent",
+                                          "tokens were received", "results were sent"};
+  FERRY_CHECK(core.ranks.usable());
+  if (at != wanted)
+    return fail(error_code::invalid_state, "{} on slot {} comes when {}, but now {}", call, slot,
+                names[static_cast<int>(wanted)], name_of(*this));
+  FERRY_CHECK(check_queue(q));
+  FERRY_TRY(bool const capturing, q.is_capturing());
+  if (at != stage::idle && capturing != captured)
+    return fail(error_code::invalid_state,
+                "{} on slot {} {} a capture, but the step was begun {} it: a step is captured "
+                "whole or not at all",
+                call, slot, capturing ? "within" : "outside of",
+                captured ? "within" : "outside of");
+  return capturing || q.is_asynchronous();
+}
+
+result<void> microbatch::state::is_whole() const {
+  if (at == stage::idle) return {};
+  return fail(error_code::invalid_state,
+              "a capture ended when {} on slot {}: a step is captured whole or not at all",
+              name_of(*this), slot);
+}
+
+void microbatch::state::forget_capture() {
+  at = stage::idle;
+  captured = false;
+}
+
+result<void> microbatch::state::may_launch(queue const& q) {
+  FERRY_CHECK(core.ranks.usable());
+  if (at != stage::idle)
+    return fail(error_code::invalid_state,
+                "a graph with a step of slot {} is launched when {} there: a launch comes between "
+                "two steps",
+                slot, name_of(*this));
+  FERRY_CHECK(check_queue(q));
+  if (core.on_device) FERRY_CHECK(failure_so_far());
+  if (q.is_asynchronous()) last_queue = q;
+  return {};
 }
 
 result<void> microbatch::state::check_queue(queue const& q) const {
-  if (q.teams() == core.options.blocks) return {};
+  if (!(q.where() == core.where))
+    return fail(error_code::invalid_argument, "a queue of {} for an exchange on {}",
+                q.where().name(), core.where.name());
+  if (core.on_device || q.teams() == core.options.blocks) return {};
   return fail(error_code::invalid_argument,
               "a queue of {} teams for an exchange of {} blocks; they must be equal", q.teams(),
               core.options.blocks);
@@ -40,15 +90,51 @@ bool microbatch::state::fills_caches(std::int64_t tokens) const {
 
 template <class Run>
 result<void> microbatch::state::run(queue& q, Run const& kernels) {
+  FERRY_TRY(captured, q.is_capturing());
+  if (captured) {
+    if (capture_record* const record = capture_record::current()) record->add(*this);
+  } else if (q.is_asynchronous()) {
+    last_queue = q;
+  }
+  if (core.on_device) return run_on_device(q, kernels);
+  return q.on_host().stream.put(
+      [this, executor = &q.executor(), kernels] { return run_on_cpu(*executor, kernels); });
+}
+
+template <class Run>
+result<void> microbatch::state::run_on_device(queue& q, Run const& kernels) {
+  device_rank const& rank = *core.on_device;
+  FERRY_CHECK(failure_so_far());
+  FERRY_CHECK(to_result(core.where.about().backend->make_current(core.where.ordinal())));
+  device_launcher const launch{{.stream = q.stream(),
+                                .blocks = core.options.blocks,
+                                .teams = core.block_teams,
+                                .peers = rank.peers(),
+                                .waits = rank.waits(slot, core.timeout()),
+                                .scratch = scratch,
+                                .scratch_stride = scratch_stride},
+                               rank.kernels(),
+                               core.shape.max_rounds()};
+  kernels(launch);
+  if (!launch.failed) return {};
+  error why = fail(error_code::device, "a kernel of slot {} could not be started on {}: {}", slot,
+                   core.where.name(), rank.kernels().describe(launch.failed));
+  core.ranks.mark_broken(why);
+  return why;
+}
+
+template <class Run>
+result<void> microbatch::state::run_on_cpu(cpu_executor& executor, Run const& kernels) {
+  FERRY_CHECK(core.ranks.usable());
   cpu_launch const with{
-      &q.executor(),
+      &executor,
       waits.get(),
       scratch,
       scratch_stride,
       {core.mapped.data(), core.shape.rank, core.window.offset(window_field::asleep)},
       core.out.get(),
       streams};
-  kernels(with, *core.kernels);
+  kernels(cpu_launcher{with, *core.kernels, *this});
   std::optional<error> failed;
   if (waits->failed()) failed = explain(core, waits->what_failed());
   if (core.out)
@@ -64,14 +150,11 @@ result<void> microbatch::state::run(queue& q, Run const& kernels) {
   return *failed;
 }
 
-result<void> microbatch::dispatch_send(queue& q, dispatch_input const& input) {
-  state& s = *state_;
-  FERRY_CHECK(s.core.ranks.usable());
-  FERRY_CHECK(s.expect(state::stage::idle, "dispatch_send"));
-  FERRY_CHECK(s.check_queue(q));
-  FERRY_CHECK(check_dispatch(s.core.options, s.core.shape, input));
-  s.sending = send_rows{
-      .frame = s.frame,
+namespace {
+
+send_rows sending_of(step_frame const& frame, dispatch_input const& input) {
+  return {
+      .frame = frame,
       .tokens = input.tokens.data,
       .token_stride = input.tokens.stride_bytes(),
       .type = input.tokens.type,
@@ -81,31 +164,47 @@ result<void> microbatch::dispatch_send(queue& q, dispatch_input const& input) {
                  input.weights.data, input.weights.row_stride},
       .num_tokens = static_cast<std::int32_t>(input.tokens.rows),
       .num_tokens_there = input.num_tokens};
-  s.streams = s.fills_caches(input.tokens.rows);
+}
+
+}  // namespace
+
+// What is run takes its arguments by value: it may run later, and again.
+
+result<void> microbatch::dispatch_send(queue& q, dispatch_input const& input) {
+  state& s = *state_;
+  FERRY_TRY(bool const later, s.expect(state::stage::idle, "dispatch_send", q));
+  FERRY_CHECK(check_dispatch(s.core, input, later));
+  s.most_tokens = std::min<std::int64_t>(input.tokens.rows, s.core.options.max_tokens);
+  s.streams = s.fills_caches(s.most_tokens);
   s.at = state::stage::sent;
-  return s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) { k.send(with, s.sending); });
+  return s.run(q, [&s, input](auto const& launch) {
+    s.sending = sending_of(s.frame, input);
+    launch(s.sending);
+  });
 }
 
 result<received> microbatch::dispatch_receive(queue& q) {
   state& s = *state_;
-  FERRY_CHECK(s.core.ranks.usable());
-  FERRY_CHECK(s.expect(state::stage::sent, "dispatch_receive"));
-  FERRY_CHECK(s.check_queue(q));
+  FERRY_TRY(bool const later, s.expect(state::stage::sent, "dispatch_receive", q));
   s.at = state::stage::received;
-  FERRY_CHECK(s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) {
+  s.last = view_of(s.core, s.frame);
+  FERRY_CHECK(s.run(q, [&s](auto const& launch) {
     // How many rounds the step takes is known once round 0 is received.
-    for (int r = 0; r == 0 || (r < s.rounds() && !s.waits->failed()); ++r) {
+    for (int r = 0; launch.comes(r); ++r) {
       if (r > 0) {
         s.sending.round = r;
-        k.send(with, s.sending);
+        launch(s.sending);
       }
-      k.receive(with, {s.frame, r});
-      if (s.core.shape.max_rounds() > 1) k.credit(with, {s.frame, r});
+      launch(receive_rows{s.frame, r});
+      if (s.core.shape.max_rounds() > 1) launch(credit_round{s.frame, r});
     }
   }));
-  s.last = view_of(s.core, s.frame);
-  FERRY_CHECK(check_capacity(s.frame));
-  return s.last;
+  if (later) return s.last;
+  result<void> const fits = check_capacity(s.frame, s.frame.memory.counts, s.frame.memory.wanted);
+  if (fits) return s.last;
+  // Told now, and not by wait() again.
+  s.told_without_room = s.frame.memory.tallies[static_cast<std::size_t>(tally::rows_without_room)];
+  return fits.error();
 }
 
 result<received> microbatch::dispatch(queue& q, dispatch_input const& input) {
@@ -119,92 +218,90 @@ received const& microbatch::last_received() const {
 
 result<void> microbatch::combine_send(queue& q, const_tensor expert_rows) {
   state& s = *state_;
-  FERRY_CHECK(s.core.ranks.usable());
-  FERRY_CHECK(s.expect(state::stage::received, "combine_send"));
-  FERRY_CHECK(s.check_queue(q));
-  FERRY_CHECK(check_expert_rows(s.core.options, s.frame, expert_rows));
-  s.returning = return_rows{.frame = s.frame,
-                            .rows = expert_rows.data,
-                            .row_stride = expert_rows.stride_bytes(),
-                            .type = expert_rows.type};
-  return s.give_back(q);
+  FERRY_TRY(bool const later, s.expect(state::stage::received, "combine_send", q));
+  FERRY_CHECK(check_expert_rows(s, expert_rows, later));
+  return s.give_back(q, {.frame = s.frame,
+                         .rows = expert_rows.data,
+                         .row_stride = expert_rows.stride_bytes(),
+                         .type = expert_rows.type});
 }
 
 result<void> microbatch::combine_send(queue& q, token_sums const& sums) {
   state& s = *state_;
-  FERRY_CHECK(s.core.ranks.usable());
-  FERRY_CHECK(s.expect(state::stage::received, "combine_send"));
-  FERRY_CHECK(s.check_queue(q));
-  FERRY_CHECK(check_token_sums(s.core.options, s.core.shape, sums));
-  s.returning = return_rows{.frame = s.frame,
-                            .rows = sums.rows.data,
-                            .row_stride = sums.rows.stride_bytes(),
-                            .type = sums.rows.type,
-                            .summed = true};
-  return s.give_back(q);
+  FERRY_CHECK(s.expect(state::stage::received, "combine_send", q));
+  FERRY_CHECK(check_token_sums(s, sums));
+  return s.give_back(q, {.frame = s.frame,
+                         .rows = sums.rows.data,
+                         .row_stride = sums.rows.stride_bytes(),
+                         .type = sums.rows.type,
+                         .summed = true});
 }
 
-result<void> microbatch::state::give_back(queue& q) {
+result<void> microbatch::state::give_back(queue& q, return_rows const& rows) {
   at = stage::returned;
-  return run(q, [&](cpu_launch const& with, cpu_kernels const& k) {
-    if (rounds() > 1) {
+  return run(q, [this, rows](auto const& launch) {
+    returning = rows;
+    if (launch.takes_rounds()) {
       sending.round = 0;
       sending.header_only = true;
-      k.send(with, sending);
+      launch(sending);
     }
-    k.give_back(with, returning);
+    launch(returning);
   });
 }
 
 result<void> microbatch::combine_receive(queue& q, tensor output, const_tensor added) {
   state& s = *state_;
-  FERRY_CHECK(s.core.ranks.usable());
-  FERRY_CHECK(s.expect(state::stage::returned, "combine_receive"));
-  FERRY_CHECK(s.check_queue(q));
-  FERRY_CHECK(check_output(s.core.options, s.frame, output, added));
-  gather_rows gathering{.frame = s.frame,
-                        .output = output.data,
-                        .output_stride = output.stride_bytes(),
-                        .added = added.data,
-                        .added_stride = added.stride_bytes(),
-                        .type = output.type};
-  FERRY_CHECK(s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) {
-    for (int r = 0; r < s.rounds() && !(r > 0 && s.waits->failed()); ++r) {
+  FERRY_TRY(bool const later, s.expect(state::stage::returned, "combine_receive", q));
+  FERRY_CHECK(check_output(s, output, added, later));
+  FERRY_CHECK(s.run(q, [&s, output, added](auto const& launch) {
+    gather_rows gathering{.frame = s.frame,
+                          .output = output.data,
+                          .output_stride = output.stride_bytes(),
+                          .added = added.data,
+                          .added_stride = added.stride_bytes(),
+                          .type = output.type};
+    for (int r = 0; launch.comes(r); ++r) {
       if (r > 0) {
         s.sending.round = s.returning.round = r;
-        k.send(with, s.sending);
-        k.give_back(with, s.returning);
+        launch(s.sending);
+        launch(s.returning);
       }
       gathering.round = r;
-      k.gather(with, gathering);
+      launch(gathering);
     }
+    ++s.steps;
   }));
   s.at = state::stage::idle;
-  ++s.steps;
   return {};
 }
 
 result<void> microbatch::combine(queue& q, const_tensor expert_rows, tensor output,
                                  const_tensor added) {
-  FERRY_CHECK(state_->core.ranks.usable());
-  FERRY_CHECK(state_->expect(state::stage::received, "combine"));
-  FERRY_CHECK(check_output(state_->core.options, state_->frame, output, added));
+  FERRY_TRY(bool const later, state_->expect(state::stage::received, "combine", q));
+  FERRY_CHECK(check_output(*state_, output, added, later));
   FERRY_CHECK(combine_send(q, expert_rows));
   return combine_receive(q, output, added);
 }
 
 result<void> microbatch::release(queue& q) {
   state& s = *state_;
-  FERRY_CHECK(s.core.ranks.usable());
-  FERRY_CHECK(s.expect(state::stage::received, "release"));
-  FERRY_CHECK(s.check_queue(q));
-  FERRY_CHECK(s.run(q, [&](cpu_launch const& with, cpu_kernels const& k) {
-    k.give_back(with, {.frame = s.frame, .credit_only = true});
-    k.gather(with, {.frame = s.frame, .skip = true});
+  FERRY_TRY(bool const later, s.expect(state::stage::received, "release", q));
+  static_cast<void>(later);
+  FERRY_CHECK(s.run(q, [&s](auto const& launch) {
+    launch(return_rows{.frame = s.frame, .credit_only = true});
+    launch(gather_rows{.frame = s.frame, .skip = true});
+    ++s.steps;
   }));
   s.at = state::stage::idle;
-  ++s.steps;
   return {};
+}
+
+result<void> microbatch::wait(queue& q) {
+  state& s = *state_;
+  FERRY_CHECK(s.core.ranks.usable());
+  FERRY_CHECK(s.check_queue(q));
+  return s.core.on_device ? s.wait_on_device(q) : s.wait_on_cpu(q);
 }
 
 }  // namespace ferry

@@ -90,6 +90,63 @@ bool look_at_peers(exchange_core const& core, awaited const& what, bool expired,
   return true;
 }
 
+int gone_peer(exchange_core const& core) {
+  for (int r = 0; r < core.shape.ranks; ++r)
+    if (core.ranks.look(r) == presence::gone) return r;
+  return -1;
+}
+
+namespace {
+
+// Whom a rank waits for, or waited for when it gave up; -1 if it does not wait.
+int waits_for(status_record const& says) {
+  if (says.failed == status_record::complete) return says.record.wait.rank;
+  return static_cast<int>(says.waiting) - 1;
+}
+
+// From the rank that this one waited for to the last one that waits for nobody, or closes a circle.
+int end_of_chain(std::vector<status_record> const& says, int first, int me) {
+  std::vector<bool> seen(says.size(), false);
+  for (int rank = first;;) {
+    seen[static_cast<std::size_t>(rank)] = true;
+    int const next = waits_for(says[static_cast<std::size_t>(rank)]);
+    bool const known = next >= 0 && next < static_cast<int>(says.size());
+    if (!known || next == me) return known ? next : rank;
+    if (seen[static_cast<std::size_t>(next)]) return rank;
+    rank = next;
+  }
+}
+
+}  // namespace
+
+// A kernel records only what it waited for. Why that did not come, the records of all ranks tell
+// together.
+result<failure> cause_on_device(exchange_core const& core) {
+  int const me = core.shape.rank;
+  std::vector<status_record> says;
+  std::vector<presence> there;
+  for (int r = 0; r < core.shape.ranks; ++r) {
+    // In this order: a rank records its failure before it goes.
+    there.push_back(core.ranks.look(r));
+    FERRY_TRY(status_record const seen, core.on_device->status_of(r));
+    says.push_back(seen);
+  }
+  failure found = says[static_cast<std::size_t>(me)].record;
+  for (int r = 0; r < core.shape.ranks; ++r) {
+    bool const recorded = says[static_cast<std::size_t>(r)].failed == status_record::complete;
+    if (r == me || recorded || there[static_cast<std::size_t>(r)] != presence::gone) continue;
+    found.code = error_code::unreachable;
+    found.rank = r;
+    return found;
+  }
+  found.rank = end_of_chain(says, found.wait.rank, me);
+  bool const left = there[static_cast<std::size_t>(found.rank)] == presence::left;
+  bool const recorded =
+      says[static_cast<std::size_t>(found.rank)].failed == status_record::complete;
+  if (left && !recorded) found.code = error_code::unreachable;
+  return found;
+}
+
 error explain(exchange_core const& core, failure const& f) {
   static constexpr char const* names[] = {"header", "arrived", "back", "done"};
   std::string const place = fmt::format(
@@ -105,8 +162,8 @@ error explain(exchange_core const& core, failure const& f) {
     return fail(f.code, "rank {}'s network failed ({})", f.rank, place);
   if (f.rank == core.shape.rank)
     return fail(f.code, "the other ranks gave up waiting for this rank, {} ({})", f.rank, place);
-  return fail(f.code, "rank {} did not come within {} ms ({})", f.rank,
-              core.waits(f.slot).timeout.count(), place);
+  return fail(f.code, "rank {} did not come within {} ms ({})", f.rank, core.timeout().count(),
+              place);
 }
 
 }  // namespace ferry

@@ -19,15 +19,16 @@ std::size_t scale_bytes_of(wire w, int hidden) {
   return w == wire::fp8_ue8m0 ? blocks : 4 * blocks;
 }
 
-// Tokens that share a flag. A CPU waits with a system call where a GPU polls, so it likes few
-// flags.
-int default_chunk_tokens() {
-  return 16;
+// Tokens that share a flag. A CPU waits with a system call where other devices poll, so it likes
+// few flags; there, a short step needs many chunks to keep many blocks at work.
+int default_chunk_tokens(int max_tokens, bool on_device) {
+  if (!on_device || max_tokens > 1024) return 16;
+  return max_tokens > 256 ? 8 : 4;
 }
 
 }  // namespace
 
-exchange_shape shape_of(exchange_options const& options, int rank, int num_ranks) {
+exchange_shape shape_of(exchange_options const& options, int rank, int num_ranks, bool on_device) {
   exchange_shape s;
   s.rank = rank;
   s.ranks = num_ranks;
@@ -36,7 +37,8 @@ exchange_shape shape_of(exchange_options const& options, int rank, int num_ranks
   s.hidden = options.hidden;
   s.max_tokens = options.max_tokens;
   s.round_tokens = options.round_tokens ? options.round_tokens : options.max_tokens;
-  s.chunk_tokens = options.chunk_tokens ? options.chunk_tokens : default_chunk_tokens();
+  s.chunk_tokens = options.chunk_tokens ? options.chunk_tokens
+                                        : default_chunk_tokens(options.max_tokens, on_device);
   s.per_choice = options.reduction == reduction::per_choice;
   s.sent = options.wire;
   s.returned = options.combine_wire;

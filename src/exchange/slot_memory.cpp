@@ -15,7 +15,6 @@ enum class field {
   weights,
   num_tokens,
   expert_counts,
-  chunk_maps,
   seen_tokens,
   rounds,
   maps,
@@ -31,11 +30,14 @@ enum class field {
   scales,
   ticks,
   tallies,
+  owners,
+  receives_fnuz,
   scratch,
   count_
 };
 
-field_layout<field> lay_out(step_frame const& frame, int blocks, std::size_t scratch_stride) {
+field_layout<field> lay_out(step_frame const& frame, int blocks, int block_teams,
+                            std::size_t scratch_stride) {
   exchange_shape const& s = frame.shape;
   auto const n = [](auto x) { return static_cast<std::size_t>(x); };
   std::size_t const choices = n(s.max_tokens) * n(s.topk);
@@ -49,7 +51,6 @@ field_layout<field> lay_out(step_frame const& frame, int blocks, std::size_t scr
   l.add(field::weights, choices, 4, line);
   l.add(field::num_tokens, 1, 4, line);
   l.add(field::expert_counts, n(s.experts), 4, line);
-  l.add(field::chunk_maps, n(blocks), 4 * n(s.ranks), line);
   l.add(field::seen_tokens, n(s.ranks), 4, line);
   l.add(field::rounds, 1, 4, line);
   l.add(field::maps, n(s.ranks) * n(s.step_chunks()), 2, line);
@@ -65,7 +66,9 @@ field_layout<field> lay_out(step_frame const& frame, int blocks, std::size_t scr
   l.add(field::scales, in_place ? 0 : capacity, round_up(s.scale_bytes, std::size_t{4}), line);
   l.add(field::ticks, n(num_phases) * n(blocks), 8, line);
   l.add(field::tallies, n(static_cast<int>(tally::count_)), 8, line);
-  l.add(field::scratch, n(blocks), scratch_stride, line);
+  l.add(field::owners, n(s.experts), 4, line);
+  l.add(field::receives_fnuz, n(s.ranks), 1, line);
+  l.add(field::scratch, n(blocks) * n(block_teams), scratch_stride, line);
   return l;
 }
 
@@ -74,12 +77,18 @@ field_layout<field> lay_out(step_frame const& frame, int blocks, std::size_t scr
 result<void> microbatch::state::allocate() {
   frame.shape = core.shape;
   frame.slot = lay_out_slot(core.shape);
-  frame.slot_offset = core.window.offset(window_field::slots, static_cast<std::size_t>(slot));
+  frame.flags = lay_out_flags(core.shape);
+  frame.flags_offset = core.window.offset(window_field::flags, static_cast<std::size_t>(slot));
+  frame.slot_offset = core.window.offset(window_field::rows, static_cast<std::size_t>(slot));
   frame.layout = core.layout;
   scratch_stride = round_up(send_rows::scratch_bytes(core.shape), std::size_t{64});
-  auto const l = lay_out(frame, core.options.blocks, scratch_stride);
-  FERRY_TRY(memory, buffer::allocate(l.bytes()));
-  std::byte* const base = memory.data();
+  auto const l = lay_out(frame, core.options.blocks, core.block_teams, scratch_stride);
+  if (core.on_device) {
+    FERRY_TRY(on_device, core.where.allocate(memory_kind::local, l.bytes()));
+  } else {
+    FERRY_TRY(memory, buffer::allocate(l.bytes()));
+  }
+  std::byte* const base = core.on_device ? on_device.data() : memory.data();
   step_memory& m = frame.memory;
   auto const place = [&]<class T>(T*& pointer, field f) {
     pointer = reinterpret_cast<T*>(base + l.offset(f));
@@ -88,7 +97,6 @@ result<void> microbatch::state::allocate() {
   place(m.weights, field::weights);
   place(m.num_tokens, field::num_tokens);
   place(m.expert_counts, field::expert_counts);
-  place(m.chunk_maps, field::chunk_maps);
   place(m.seen_tokens, field::seen_tokens);
   place(m.rounds, field::rounds);
   place(m.maps, field::maps);
@@ -107,9 +115,17 @@ result<void> microbatch::state::allocate() {
   place(scratch, field::scratch);
   m.row_stride = l.stride(field::rows);
   m.scale_stride = l.stride(field::scales);
-  m.owners = core.owners.data();
-  m.receives_fnuz = core.receives_fnuz.data();
-  return {};
+  if (!core.on_device) {
+    m.owners = core.owners.data();
+    m.receives_fnuz = core.receives_fnuz.data();
+    return {};
+  }
+  place(m.owners, field::owners);
+  place(m.receives_fnuz, field::receives_fnuz);
+  FERRY_CHECK(core.on_device->write(base + l.offset(field::owners), core.owners.data(),
+                                    core.owners.size() * sizeof core.owners[0]));
+  return core.on_device->write(base + l.offset(field::receives_fnuz), core.receives_fnuz.data(),
+                               core.receives_fnuz.size());
 }
 
 }  // namespace ferry

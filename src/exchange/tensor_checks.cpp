@@ -83,8 +83,9 @@ result<void> check_scales(exchange_shape const& shape, dispatch_input const& inp
 
 }  // namespace
 
-result<void> check_dispatch(exchange_options const& options, exchange_shape const& shape,
-                            dispatch_input const& input) {
+result<void> check_dispatch(exchange_core const& core, dispatch_input const& input, bool later) {
+  exchange_options const& options = core.options;
+  exchange_shape const& shape = core.shape;
   bool const opaque = shape.sent == wire::opaque;
   FERRY_CHECK(check_rows("tokens", input.tokens, opaque ? dtype::byte : options.tokens,
                          opaque ? static_cast<std::int64_t>(shape.row_bytes) : shape.hidden));
@@ -92,7 +93,7 @@ result<void> check_dispatch(exchange_options const& options, exchange_shape cons
   if (rows > options.max_tokens && !input.num_tokens)
     return fail(error_code::invalid_argument, "{} tokens; options.max_tokens allows {}", rows,
                 options.max_tokens);
-  if (input.num_tokens &&
+  if (input.num_tokens && !later &&
       (*input.num_tokens < 0 || *input.num_tokens > rows || *input.num_tokens > options.max_tokens))
     return fail(error_code::invalid_argument,
                 "num_tokens is {}; there are {} rows of tokens, and options.max_tokens allows {}",
@@ -101,17 +102,25 @@ result<void> check_dispatch(exchange_options const& options, exchange_shape cons
   return check_scales(shape, input, rows);
 }
 
-result<void> check_expert_rows(exchange_options const& options, step_frame const& frame,
-                               const_tensor const& rows) {
+result<void> check_expert_rows(microbatch::state const& slot, const_tensor const& rows,
+                               bool later) {
+  exchange_options const& options = slot.core.options;
   FERRY_CHECK(check_rows("expert rows", rows, options.expert_rows, options.hidden));
-  if (rows.rows < *frame.memory.end)
+  if (later) {
+    if (rows.rows >= slot.frame.layout.capacity) return {};
+    return fail(error_code::invalid_argument,
+                "{} expert rows; a call that runs later needs one for each of the {} positions",
+                rows.rows, slot.frame.layout.capacity);
+  }
+  if (rows.rows < *slot.frame.memory.end)
     return fail(error_code::invalid_argument, "{} expert rows; this step uses positions up to {}",
-                rows.rows, *frame.memory.end);
+                rows.rows, *slot.frame.memory.end);
   return {};
 }
 
-result<void> check_token_sums(exchange_options const& options, exchange_shape const& shape,
-                              token_sums const& sums) {
+result<void> check_token_sums(microbatch::state const& slot, token_sums const& sums) {
+  exchange_options const& options = slot.core.options;
+  exchange_shape const& shape = slot.core.shape;
   if (shape.per_choice)
     return fail(error_code::invalid_argument,
                 "sums of tokens for an exchange of reduction per_choice, which brings every "
@@ -125,9 +134,10 @@ result<void> check_token_sums(exchange_options const& options, exchange_shape co
   return {};
 }
 
-result<void> check_output(exchange_options const& options, step_frame const& frame,
-                          tensor const& output, const_tensor const& added) {
-  std::int32_t const tokens = *frame.memory.num_tokens;
+result<void> check_output(microbatch::state const& slot, tensor const& output,
+                          const_tensor const& added, bool later) {
+  exchange_options const& options = slot.core.options;
+  std::int64_t const tokens = later ? slot.most_tokens : *slot.frame.memory.num_tokens;
   const_tensor const view{output.data, output.rows, output.columns, output.type,
                           output.row_stride_bytes};
   FERRY_CHECK(check_rows("output rows", view, options.output, options.hidden));
@@ -142,14 +152,14 @@ result<void> check_output(exchange_options const& options, step_frame const& fra
   return {};
 }
 
-result<void> check_capacity(step_frame const& frame) {
-  step_memory const& m = frame.memory;
+result<void> check_capacity(step_frame const& frame, std::int32_t const* counts,
+                            std::int32_t const* wanted) {
   for (int e = 0; e < frame.shape.local_experts(frame.shape.rank); ++e)
-    if (m.counts[e] < m.wanted[e])
+    if (counts[e] < wanted[e])
       return fail(error_code::capacity,
                   "expert {} received {} rows, but there is room for {} (options.capacity {}): the "
                   "others were left out; end the step with combine or release",
-                  frame.shape.first_expert(frame.shape.rank) + e, m.wanted[e], m.counts[e],
+                  frame.shape.first_expert(frame.shape.rank) + e, wanted[e], counts[e],
                   frame.layout.per_expert ? frame.layout.per_expert : frame.layout.capacity);
   return {};
 }
@@ -158,7 +168,7 @@ received view_of(exchange_core const& core, step_frame const& frame) {
   exchange_shape const& shape = frame.shape;
   step_memory const& m = frame.memory;
   bool const opaque = shape.sent == wire::opaque;
-  std::byte* const window = core.readable[static_cast<std::size_t>(shape.rank)];
+  std::byte* const window = core.own_rows();
   bool const in_place = frame.layout.in_place;
   received r;
   std::size_t const row_stride = in_place ? frame.slot.stride(slot_field::rows) : m.row_stride;

@@ -6,6 +6,7 @@
 #include <ferry/version.hpp>
 
 #include "base/fail.hpp"
+#include "exec/capture_record.hpp"
 #include "group/agreement.hpp"
 #include "group/deadline.hpp"
 #include "group/link.hpp"
@@ -42,6 +43,9 @@ struct group::membership {
   /// One collective at a time; whatever may leave the ranks out of step breaks the group.
   template <class Call>
   auto collective(Call call) -> decltype(call()) {
+    if (capture_record::current())
+      return fail(error_code::invalid_state,
+                  "a collective of the group cannot be captured: a replay would not repeat it");
     std::lock_guard const one_at_a_time(collectives);
     FERRY_CHECK(usable());
     auto outcome = call();

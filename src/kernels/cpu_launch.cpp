@@ -17,9 +17,9 @@ struct on_all_teams {
   Kernel const& kernel;
 
   void operator()(int index, int teams) const {
-    cpu_team<Level> const team(index, teams, *with.waits,
-                               with.scratch + static_cast<std::size_t>(index) * with.scratch_stride,
-                               with.streams);
+    std::byte* const scratch = with.scratch + static_cast<std::size_t>(index) * with.scratch_stride;
+    cpu_team<Level> const team(index, teams, *with.waits, scratch,
+                               scratch + row_scratch_bytes(kernel.frame.shape), with.streams);
     if (with.out)
       kernel(team, network_delivery{with.mapped, with.out});
     else

@@ -95,6 +95,7 @@ result<void> validate(exchange_options const& o, int num_ranks) {
   FERRY_CHECK(in_range("row_align", o.row_align, 1, 1 << 16));
   FERRY_CHECK(in_range("capacity", o.capacity, 0, INT32_MAX));
   FERRY_CHECK(in_range("blocks", o.blocks, 1, 256));
+  FERRY_CHECK(in_range("block_teams", o.block_teams, 0, 32));
   FERRY_CHECK(in_range("num_microbatches", o.num_microbatches, 1, 64));
   FERRY_CHECK(in_range("timeout in milliseconds", o.timeout.count(), 0, 86'400'000));
   if (o.via == reach::self)

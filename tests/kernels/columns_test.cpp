@@ -18,7 +18,7 @@ struct level {};
 using one_lane = cpu_team<level>;
 
 waiter no_waits{{}, nullptr, nullptr, {}};
-one_lane const team{0, 1, no_waits, nullptr};
+one_lane const team{0, 1, no_waits, nullptr, nullptr};
 
 constexpr wire all_wires[] = {wire::f32,      wire::bf16,         wire::fp16,
                               wire::fp8_e4m3, wire::fp8_e4m3fnuz, wire::fp8_ue8m0};

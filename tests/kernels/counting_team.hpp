@@ -54,8 +54,8 @@ struct counted_level {};
 
 class counting_team : public cpu_team<counted_level> {
  public:
-  counting_team(waiter& waits, std::byte* scratch, copy_log& log)
-      : cpu_team(0, 1, waits, scratch), log_(&log) {}
+  counting_team(waiter& waits, std::byte* scratch, std::byte* block_scratch, copy_log& log)
+      : cpu_team(0, 1, waits, scratch, block_scratch), log_(&log) {}
 
   void copy(std::byte* to, std::byte const* from, std::size_t bytes) const {
     std::memcpy(to, from, bytes);
@@ -72,7 +72,8 @@ static_assert(team<counting_team>);
 template <class Kernel>
 void run_counted(all_ranks& ranks, int rank, Kernel const& kernel, copy_log& log) {
   rank_memory& at = ranks.rank(rank);
-  counting_team const team(*at.waits, at.slot->scratch, log);
+  std::byte* const scratch = at.slot->scratch;
+  counting_team const team(*at.waits, scratch, scratch + row_scratch_bytes(at.frame().shape), log);
   kernel(team,
          mapped_delivery{at.core.mapped.data(), rank, at.core.window.offset(window_field::asleep)});
 }

@@ -6,9 +6,10 @@
 /// barrier stands still.
 #pragma once
 
-#include <ferry/base/types.hpp>
+#include <ferry/base/float8_codes.hpp>
 #include <ferry/exec/cpu/waiter.hpp>
 #include <ferry/exec/team.hpp>
+#include <ferry/kernels/row_forms.hpp>
 #include <ferry/memory/buffer.hpp>
 
 #include <setjmp.h>
@@ -150,10 +151,10 @@ template <int Lanes>
 class lane_team {
  public:
   static constexpr int lanes = Lanes;
-  static constexpr int columns = 4;
-  struct alignas(16) chunk {
-    std::byte bytes[16];
-  };
+  static constexpr int columns = 16;
+  static constexpr int row_pieces = 2;  // few, so that short rows have several parts
+  using chunk = piece;
+  using codes = software_codes;
   using mask = std::conditional_t<(Lanes > 32), std::uint64_t, std::uint32_t>;
 
   struct places {
@@ -161,6 +162,7 @@ class lane_team {
     meeting_place* block;
     waiter* waits;
     std::byte* scratch;
+    std::byte* block_scratch;
   };
   lane_team(lane_grid grid, int block, int index, int lane, places const& p)
       : grid_(grid), block_(block), index_(index), lane_(lane), places_(p) {}
@@ -194,6 +196,15 @@ class lane_team {
       return static_cast<float>(*std::max_element(first, first + Group));
     });
   }
+  std::int64_t sum_to(std::int64_t value) const {
+    return places_.team->share(lane_, static_cast<double>(value), [&](auto const& all) {
+      double sum = 0;
+      for (int i = 0; i <= lane_; ++i) sum += all[static_cast<std::size_t>(i)];
+      return static_cast<std::int64_t>(sum);
+    });
+  }
+  piece load_piece(std::byte const* from) const { return *reinterpret_cast<piece const*>(from); }
+  void store_piece(std::byte* to, piece const& v) const { *reinterpret_cast<piece*>(to) = v; }
   void sync() const { places_.team->meet(); }
   void drain() const { places_.team->meet(); }
   void block_sync() const { places_.block->meet(); }
@@ -214,6 +225,7 @@ class lane_team {
   }
   bool failed() const { return places_.waits->failed(); }
   std::byte* row_scratch() const { return places_.scratch; }
+  std::byte* block_scratch() const { return places_.block_scratch; }
 
  private:
   lane_grid grid_;
@@ -221,6 +233,32 @@ class lane_team {
   places places_;
 };
 static_assert(team<lane_team<32>> && team<lane_team<64>>);
+
+/// Runs a kernel in the form that a device would run it in.
+template <class Team, class Net>
+void run_form(send_rows const& k, Team const& t, Net const& net) {
+  switch (form_of(k, Team::lanes)) {
+    case send_form::memory: return k.run<memory_rows>(t, net);
+    case send_form::copied: return k.run<copied_rows>(t, net);
+    case send_form::e4m3: return k.run<quantised_e4m3>(t, net);
+    case send_form::e4m3fnuz: return k.run<quantised_e4m3fnuz>(t, net);
+    case send_form::power: return k.run<quantised_power>(t, net);
+  }
+}
+template <class Team, class Net>
+void run_form(return_rows const& k, Team const& t, Net const& net) {
+  if (form_of(k) == return_form::bf16) return k.run<bf16_sums>(t, net);
+  k(t, net);
+}
+template <class Team, class Net>
+void run_form(gather_rows const& k, Team const& t, Net const& net) {
+  if (form_of(k) == gather_form::bf16) return k.run<bf16_gather>(t, net);
+  k(t, net);
+}
+template <class Kernel, class Team, class Net>
+void run_form(Kernel const& k, Team const& t, Net const& net) {
+  k(t, net);
+}
 
 /// Runs a kernel on a grid of such teams. False when lanes parted at a barrier.
 template <int Lanes, class Kernel, class Net>
@@ -233,10 +271,14 @@ bool run_on_lanes(lane_grid grid, std::uint64_t seed, waiter& waits, std::byte* 
   return all.run(grid.blocks * grid.teams * Lanes, [&](int i) {
     int const number = i / Lanes, block = number / grid.teams;
     auto const n = static_cast<std::size_t>(number);
-    kernel(lane_team<Lanes>(grid, block, number % grid.teams, i % Lanes,
-                            {&teams[n], &blocks[static_cast<std::size_t>(block)], &waits,
-                             scratch + n * scratch_stride}),
-           net);
+    auto const first = static_cast<std::size_t>(block * grid.teams);
+    run_form(kernel,
+             lane_team<Lanes>(
+                 grid, block, number % grid.teams, i % Lanes,
+                 {&teams[n], &blocks[static_cast<std::size_t>(block)], &waits,
+                  scratch + n * scratch_stride,
+                  scratch + first * scratch_stride + row_scratch_bytes(kernel.frame.shape)}),
+             net);
   });
 }
 

@@ -100,7 +100,7 @@ TEST(receive, waits_for_every_header_and_every_chunk) {
   three_ranks again;
   send_all(again);
   std::uint64_t& word =
-      again.ranks.rank(1).word(again.frame().chunk_flag(slot_field::arrived, 1, 1));
+      again.ranks.rank(1).word(again.frame().chunk_flag(flag_field::arrived, 1, 1));
   word = 0;
   again.receive(1);
   ASSERT_TRUE(again.has_failed(1));

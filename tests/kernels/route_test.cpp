@@ -21,7 +21,7 @@ struct fixture {
   std::vector<float> weights = std::vector<float>(8, 0);
   step_frame frame;
   waiter waits{{}, nullptr, nullptr, {}};
-  cpu_team<level> team{0, 1, waits, nullptr};
+  cpu_team<level> team{0, 1, waits, nullptr, nullptr};
 
   fixture() {
     frame.shape = {.ranks = 3, .experts = 5, .topk = 4, .max_tokens = 2, .round_tokens = 2};

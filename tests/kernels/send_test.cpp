@@ -97,7 +97,7 @@ TEST(send, has_room_for_a_row_two_sets_of_scales_and_a_route) {
   s.scale_bytes = 5;
   s.home_bytes = 4;
   EXPECT_GE(send_rows::scratch_bytes(s), 32u + 2 * 5 + 24);
-  EXPECT_GE(send_rows::scratch_for_route(s), 32u + 2 * 5);
+  EXPECT_GE(row_scratch_bytes(s), 32u + 2 * 5 + 24);
   s.home_bytes = 1000;
   s.home_scale_bytes = 12;
   EXPECT_GE(send_rows::scratch_bytes(s), 1012u);

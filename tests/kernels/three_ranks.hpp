@@ -94,16 +94,16 @@ struct three_ranks {
     return {n, n + 2};
   }
   std::uint64_t header(int d, int source) {
-    return *at<std::uint64_t>(d, frame().line_head(slot_field::arrived, source));
+    return *at<std::uint64_t>(d, frame().line_head(flag_field::arrived, source));
   }
   std::uint64_t arrived(int d, int source, int chunk) {
-    return *at<std::uint64_t>(d, frame().chunk_flag(slot_field::arrived, source, chunk));
+    return *at<std::uint64_t>(d, frame().chunk_flag(flag_field::arrived, source, chunk));
   }
   std::uint64_t& done(int d, int from) {
-    return ranks.rank(d).word(frame().line_head(slot_field::back, from));
+    return ranks.rank(d).word(frame().line_head(flag_field::back, from));
   }
   std::uint64_t& back(int d, int from, int chunk) {
-    return ranks.rank(d).word(frame().chunk_flag(slot_field::back, from, chunk));
+    return ranks.rank(d).word(frame().chunk_flag(flag_field::back, from, chunk));
   }
   std::uint64_t tally_of(int r, tally t) {
     return ranks.rank(r).memory().tallies[static_cast<int>(t)];

@@ -31,7 +31,7 @@ exchange_shape some_shape(int seed) {
   return s;
 }
 
-// Everything that one rank writes into a slot of a peer's window, by byte ranges.
+// Everything that ranks write into a slot's rows, by byte ranges.
 std::vector<range> ranges_of(exchange_shape const& s, slot_layout const& l) {
   std::vector<range> all;
   auto const add = [&](slot_field f, std::size_t item, std::size_t bytes, std::size_t from = 0) {
@@ -39,7 +39,6 @@ std::vector<range> ranges_of(exchange_shape const& s, slot_layout const& l) {
   };
   auto const ranks = static_cast<std::size_t>(s.ranks);
   auto const tokens = static_cast<std::size_t>(s.round_tokens);
-  auto const words = 1 + static_cast<std::size_t>(s.round_chunks());
   for (std::size_t i = 0; i < ranks * tokens; ++i) {
     add(slot_field::rows, i, s.row_bytes);
     add(slot_field::scales, i, s.scale_bytes);
@@ -52,8 +51,6 @@ std::vector<range> ranges_of(exchange_shape const& s, slot_layout const& l) {
     add(slot_field::returned_scales, i, s.home_scale_bytes);
   }
   for (std::size_t r = 0; r < ranks; ++r) {
-    add(slot_field::arrived, r, 8 * words);
-    add(slot_field::back, r, 8 * words);
     add(slot_field::counts, r, 4 * static_cast<std::size_t>(s.most_local_experts()));
   }
   return all;
@@ -74,33 +71,74 @@ TEST(window_fields, never_overlap_and_stay_inside) {
 TEST(window_fields, keep_the_words_of_different_writers_on_lines_of_their_own) {
   for (int seed = 0; seed < 200; ++seed) {
     exchange_shape const s = some_shape(seed);
-    slot_layout const l = lay_out_slot(s);
+    flag_layout const l = lay_out_flags(s);
+    std::size_t const words = 8 * (1 + static_cast<std::size_t>(s.round_chunks()));
+    ASSERT_EQ(l.stride(flag_field::arrived) % flag_line, 0u);
     for (std::size_t r = 0; r < static_cast<std::size_t>(s.ranks); ++r) {
-      ASSERT_EQ(l.offset(slot_field::arrived, r) % flag_line, 0u);
-      ASSERT_EQ(l.offset(slot_field::back, r) % 8, 0u);
-      ASSERT_EQ(l.offset(slot_field::counts, r) % 4, 0u);
-      std::size_t const end =
-          l.offset(slot_field::counts, r) + 4 * static_cast<std::size_t>(s.most_local_experts());
-      ASSERT_LE(end, l.offset(slot_field::arrived, r) + l.stride(slot_field::arrived));
+      ASSERT_EQ(l.offset(flag_field::arrived, r) % flag_line, 0u);
+      ASSERT_EQ(l.offset(flag_field::back, r), l.offset(flag_field::arrived, r) + words);
+      ASSERT_LE(l.offset(flag_field::back, r) + words,
+                l.offset(flag_field::arrived, r) + l.stride(flag_field::arrived));
     }
-    ASSERT_EQ(l.offset(slot_field::rows) % row_align, 0u);
-    ASSERT_EQ(l.stride(slot_field::rows) % row_align, 0u);
-    ASSERT_EQ(l.stride(slot_field::returned) % row_align, 0u);
-    ASSERT_EQ(l.offset(slot_field::scales) % 4, 0u);
-    ASSERT_EQ(l.stride(slot_field::scales) % 4, 0u);
+    ASSERT_EQ(l.bytes(), l.stride(flag_field::arrived) * static_cast<std::size_t>(s.ranks));
   }
 }
 
-TEST(window_fields, put_slots_behind_what_they_share) {
+TEST(window_fields, start_rows_where_lanes_can_move_16_bytes) {
+  for (int seed = 0; seed < 200; ++seed) {
+    slot_layout const l = lay_out_slot(some_shape(seed));
+    for (slot_field f : {slot_field::rows, slot_field::returned}) {
+      ASSERT_EQ(l.offset(f) % part_align, 0u);
+      ASSERT_EQ(l.stride(f) % row_align, 0u);
+    }
+    for (slot_field f : {slot_field::scales, slot_field::returned_scales, slot_field::counts}) {
+      ASSERT_EQ(l.offset(f) % 4, 0u);
+      ASSERT_EQ(l.stride(f) % 4, 0u);
+    }
+  }
+}
+
+TEST(window_fields, put_all_flags_before_all_rows) {
   exchange_shape const s = some_shape(5);
   window_layout const w = lay_out_window(s, 4);
+  EXPECT_EQ(w.offset(window_field::status), 0u);
   EXPECT_GE(w.offset(window_field::asleep), sizeof(status_record));
-  EXPECT_GE(w.offset(window_field::slots),
+  EXPECT_GE(w.offset(window_field::flags),
             w.offset(window_field::asleep) + 4 * static_cast<std::size_t>(s.ranks));
-  EXPECT_EQ(w.offset(window_field::slots) % flag_line, 0u);
-  EXPECT_GE(w.stride(window_field::slots), lay_out_slot(s).bytes());
-  EXPECT_EQ(w.stride(window_field::slots) % flag_line, 0u);
-  EXPECT_EQ(w.bytes(), w.offset(window_field::slots, 4));
+  EXPECT_EQ(w.offset(window_field::flags) % flag_line, 0u);
+  EXPECT_GE(w.stride(window_field::flags), lay_out_flags(s).bytes());
+  EXPECT_EQ(w.stride(window_field::flags) % flag_line, 0u);
+  EXPECT_GE(flag_bytes_of(w), w.offset(window_field::flags, 4));
+  EXPECT_EQ(flag_bytes_of(w) % part_align, 0u) << "a part in memory of its own stays aligned";
+  EXPECT_GE(w.stride(window_field::rows), lay_out_slot(s).bytes());
+  EXPECT_EQ(w.stride(window_field::rows) % part_align, 0u);
+  EXPECT_EQ(w.bytes(), flag_bytes_of(w) + 4 * w.stride(window_field::rows));
+}
+
+// What a window may cost beside the records and rows themselves: 64 bytes for each rank, chunk and
+// slot, and one page.
+TEST(window_fields, cost_little_beside_the_rows) {
+  for (int ranks : {1, 2, 8, 64})
+    for (int tokens : {1, 8, 128, 4096})
+      for (int chunk : {1, 4, 16})
+        for (int slots : {1, 2}) {
+          exchange_shape s;
+          s.ranks = ranks;
+          s.experts = 256;
+          s.topk = 8;
+          s.max_tokens = s.round_tokens = tokens;
+          s.chunk_tokens = chunk;
+          s.row_bytes = 7168;
+          s.scale_bytes = 224;
+          s.home_bytes = 14336;
+          auto const n = [](auto x) { return static_cast<std::size_t>(x); };
+          std::size_t const record = round_up(n(7168 + 224 + 64), std::size_t{64});
+          std::size_t const words = n(ranks) * n(s.round_chunks()) * 64;
+          std::size_t const rows = n(tokens) * n(ranks) * (record + 14336);
+          EXPECT_LE(lay_out_window(s, slots).bytes(), n(slots) * (rows + words) + 4096)
+              << ranks << " ranks, " << tokens << " tokens in chunks of " << chunk << ", " << slots
+              << " slots";
+        }
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ run_shape only_data(run_shape shape) {
 }
 
 std::size_t done_word(stepped_rank const& r) {
-  return r.frame(0).line_head(slot_field::back, r.index);
+  return r.frame(0).line_head(flag_field::back, r.index);
 }
 
 // R6: `done` after the last read of the source's rows.
@@ -91,10 +91,10 @@ struct words_read_after_done : conduct {
     step_frame const& f = a.rank.frame(0);
     for (int s = 0; s < f.shape.ranks; ++s) {
       f.memory.seen_tokens[s] =
-          static_cast<std::int32_t>(read(a.rank, f.line_head(slot_field::arrived, s)) & 0xFFFFFFu);
+          static_cast<std::int32_t>(read(a.rank, f.line_head(flag_field::arrived, s)) & 0xFFFFFFu);
       for (int c = 0; c < f.shape.round_chunks(); ++c)
         f.memory.maps[f.map_index(s, 0, c)] = static_cast<std::uint16_t>(
-            read(a.rank, f.chunk_flag(slot_field::arrived, s, c)) & 0xFFFFu);
+            read(a.rank, f.chunk_flag(flag_field::arrived, s, c)) & 0xFFFFu);
     }
   }
   static std::uint64_t read(stepped_rank const& r, std::size_t offset) {

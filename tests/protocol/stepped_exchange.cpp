@@ -37,7 +37,8 @@ void launch(cpu_launch const& with, Kernel const& kernel) {
   stepped_rank& rank = *driven;
   rank.on_all_blocks([&](int block) {
     agent const a{rank, block};
-    kernel(stepping_team(a, with.scratch + static_cast<std::size_t>(block) * with.scratch_stride),
+    std::byte* const scratch = with.scratch + static_cast<std::size_t>(block) * with.scratch_stride;
+    kernel(stepping_team(a, scratch, scratch + row_scratch_bytes(kernel.frame.shape)),
            slow_delivery{&a});
   });
 }
@@ -124,11 +125,11 @@ void stepped_rank::start_after(std::uint64_t epoch) {
     step_frame const& f = s->frame;
     std::fill_n(f.memory.ticks, num_phases * core.options.blocks, epoch);
     for (int from = 0; from < f.shape.ranks; ++from) {
-      set(f.line_head(slot_field::arrived, from), flag::header);
-      set(f.line_head(slot_field::back, from), flag::done);
+      set(f.line_head(flag_field::arrived, from), flag::header);
+      set(f.line_head(flag_field::back, from), flag::done);
       for (int c = 0; c < f.shape.round_chunks(); ++c) {
-        set(f.chunk_flag(slot_field::arrived, from, c), flag::arrived);
-        set(f.chunk_flag(slot_field::back, from, c), flag::back);
+        set(f.chunk_flag(flag_field::arrived, from, c), flag::arrived);
+        set(f.chunk_flag(flag_field::back, from, c), flag::back);
       }
     }
   }

@@ -9,6 +9,7 @@
 #include "protocol/schedule.hpp"
 #include "protocol/slow_memory.hpp"
 
+#include <ferry/base/float8_codes.hpp>
 #include <ferry/exchange.hpp>
 #include <ferry/exec/team.hpp>
 #include <ferry/memory/window.hpp>
@@ -159,8 +160,11 @@ class stepping_team {
     std::byte bytes[16];
   };
   using mask = std::uint8_t;
+  static constexpr int row_pieces = 1;
+  using codes = software_codes;
 
-  stepping_team(agent const& a, std::byte* scratch) : agent_(&a), scratch_(scratch) {}
+  stepping_team(agent const& a, std::byte* scratch, std::byte* block_scratch)
+      : agent_(&a), scratch_(scratch), block_scratch_(block_scratch) {}
 
   int lane() const { return 0; }
   bool leader() const { return true; }
@@ -178,6 +182,9 @@ class stepping_team {
   float max_over(float value) const {
     return value;
   }
+  std::int64_t sum_to(std::int64_t value) const { return value; }
+  piece load_piece(std::byte const* from) const { return *reinterpret_cast<piece const*>(from); }
+  void store_piece(std::byte* to, piece const& v) const { *reinterpret_cast<piece*>(to) = v; }
   void sync() const { pause(); }
   void drain() const { pause(); }
   void block_sync() const { pause(); }
@@ -193,18 +200,29 @@ class stepping_team {
   }
   bool failed() const { return agent_->rank.all.stopped(); }
   std::byte* row_scratch() const { return scratch_; }
+  std::byte* block_scratch() const { return block_scratch_; }
 
  private:
   void pause() const { agent_->rank.all.order.pause(); }
   agent const* agent_;
   std::byte* scratch_;
+  std::byte* block_scratch_;
 };
 
 /// Delivery through the slow memory.
 struct slow_delivery {
   agent const* from;
 
-  std::byte* own() const { return from->rank.own(); }
+  std::byte* own_flags() const { return from->rank.own(); }
+  std::byte* own_rows() const { return from->rank.own(); }
+  template <team Team, class T>
+  void put_value(Team const&, int to, std::size_t offset, std::uint32_t lane_offset,
+                 T const& value) const {
+    from->rank.all.habits.put(*from, to, offset + lane_offset,
+                              reinterpret_cast<std::byte const*>(&value), sizeof value);
+  }
+  template <team Team>
+  void release(Team const&) const {}
   template <team Team>
   void put(Team const&, int to, std::size_t offset, std::byte const* row, std::size_t bytes) const {
     from->rank.all.habits.put(*from, to, offset, row, bytes);

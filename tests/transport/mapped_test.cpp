@@ -33,9 +33,11 @@ struct two_windows {
 
 TEST(mapped_delivery, knows_its_own_window) {
   two_windows w;
-  EXPECT_EQ(w.net.own(), w.bytes[0].data());
+  EXPECT_EQ(w.net.own_flags(), w.bytes[0].data());
+  EXPECT_EQ(w.net.own_rows(), w.bytes[0].data());
   w.net.rank = 1;
-  EXPECT_EQ(w.net.own(), w.bytes[1].data());
+  EXPECT_EQ(w.net.own_flags(), w.bytes[1].data());
+  EXPECT_EQ(w.net.own_rows(), w.bytes[1].data());
 }
 
 TEST(mapped_delivery, puts_a_row_at_its_offset_and_nowhere_else) {

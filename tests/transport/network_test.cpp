@@ -42,7 +42,8 @@ struct three_windows {
 
 TEST(network_delivery, stores_where_there_is_a_window_and_posts_where_there_is_none) {
   three_windows w;
-  EXPECT_EQ(w.net.own(), w.memory[0].data());
+  EXPECT_EQ(w.net.own_flags(), w.memory[0].data());
+  EXPECT_EQ(w.net.own_rows(), w.memory[0].data());
   std::vector<std::byte> row(64, std::byte{3});
   for (int rank = 0; rank < 3; ++rank) {
     w.net.put(idle_team{}, rank, 128, row.data(), row.size());

@@ -4,7 +4,7 @@
 /// Teams that do nothing but be teams, for tests of what teams do with rows.
 #pragma once
 
-#include <ferry/base/types.hpp>
+#include <ferry/base/float8_codes.hpp>
 #include <ferry/exec/team.hpp>
 
 #include <cstddef>
@@ -22,6 +22,8 @@ class lane_of {
     std::byte bytes[16];
   };
   using mask = std::uint64_t;
+  static constexpr int row_pieces = 1;
+  using codes = software_codes;
 
   explicit lane_of(int lane) : lane_(lane) {}
 
@@ -41,6 +43,9 @@ class lane_of {
   float max_over(float value) const {
     return value;
   }
+  std::int64_t sum_to(std::int64_t value) const { return value; }
+  piece load_piece(std::byte const* from) const { return *reinterpret_cast<piece const*>(from); }
+  void store_piece(std::byte* to, piece const& v) const { *reinterpret_cast<piece*>(to) = v; }
   void sync() const {}
   void drain() const {}
   void block_sync() const {}
@@ -57,6 +62,7 @@ class lane_of {
   }
   bool failed() const { return false; }
   std::byte* row_scratch() const { return nullptr; }
+  std::byte* block_scratch() const { return nullptr; }
 
  private:
   int lane_;

@@ -12,6 +12,32 @@
 #define FERRY_FN inline __attribute__((always_inline))
 #endif
 
+/// What the target of this device pass can do. Row stores that write through to all observers
+/// need no write-back before a flag; fp8 instructions convert to one of the two flavours of E4M3.
+#if defined(__gfx942__) || defined(__gfx950__)
+#define FERRY_STORES_WRITE_THROUGH 1
+#else
+#define FERRY_STORES_WRITE_THROUGH 0
+#endif
+#if defined(__gfx942__)
+#define FERRY_CONVERTS_TO_FNUZ 1
+#else
+#define FERRY_CONVERTS_TO_FNUZ 0
+#endif
+#if defined(__gfx950__) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890)
+#define FERRY_CONVERTS_TO_OCP 1
+#else
+#define FERRY_CONVERTS_TO_OCP 0
+#endif
+
+/// Loops over what a lane holds become straight code: an array that is indexed by a running number
+/// cannot stay in registers.
+#if defined(__clang__) || defined(__CUDACC__)
+#define FERRY_UNROLL _Pragma("unroll")
+#else
+#define FERRY_UNROLL _Pragma("GCC unroll 32")
+#endif
+
 /// Code that runs only when something went wrong stays out of the hot path's cache lines.
 #define FERRY_COLD __attribute__((noinline, cold))
 

@@ -49,4 +49,13 @@ struct failure {
   std::uint64_t seen;  ///< the epoch that the word held
 };
 
+/// What a rank says of itself in its own window. Written by its owner alone; peers read it to find
+/// the root cause of a failure (R9).
+struct status_record {
+  static constexpr std::uint64_t complete = 1, being_written = 2;
+  std::uint64_t failed;  ///< 0, or one of the above; `record` may be read once it is complete
+  failure record;
+  std::uint64_t waiting;  ///< 0, or 1 + the rank that this one waits for
+};
+
 }  // namespace ferry

@@ -126,6 +126,40 @@ struct power_scaled {
   FERRY_FN static code code_of(float x, scale s) { return quantise(x, s); }
 };
 
+/// The same formats, four codes at a time by a team's own means (`Team::codes`).
+template <class T, class Codes>
+struct f32_scaled_codes {
+  using scale = float;
+  static constexpr bool differs_by_flavour = false;
+  FERRY_FN static scale scale_of(block_range range) { return block_scale<T>(range); }
+  FERRY_FN static std::uint32_t codes(float a, float b, float c, float d, scale s) {
+    return Codes::template of<T>(a / s, b / s, c / s, d / s);
+  }
+  /// What a receiver of either flavour finds as the scale.
+  FERRY_FN static std::uint32_t bits(scale s, bool) { return bits_of(s); }
+};
+template <class Codes>
+using e4m3_codes = f32_scaled_codes<e4m3, Codes>;
+template <class Codes>
+using e4m3fnuz_codes = f32_scaled_codes<e4m3fnuz, Codes>;
+
+template <class Codes>
+struct power_scaled_codes {
+  using scale = e8m0;
+  static constexpr bool differs_by_flavour = true;
+  FERRY_FN static scale scale_of(block_range range) { return block_exponent(range); }
+  FERRY_FN static std::uint32_t codes(float a, float b, float c, float d, scale s) {
+    bool const none = s.bits == 0xFF;
+    float const reciprocal = float_of(none ? 0u : (254u - s.bits) << 23);
+    std::uint32_t const all =
+        Codes::power(a * reciprocal, b * reciprocal, c * reciprocal, d * reciprocal);
+    return none ? 0u : all;
+  }
+  FERRY_FN static std::uint8_t bits(scale s, bool fnuz) {
+    return fnuz ? exponent_for_fnuz(s).bits : s.bits;
+  }
+};
+
 /// Stores a tile as codes and scales of `Format`. Every lane of the team calls it.
 template <class Format, team Team>
 FERRY_FN void store_blocks(Team const& t, row_place to, int column, int n,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <ferry/kernels/columns.hpp>
+#include <ferry/kernels/gathered_rows.hpp>
 #include <ferry/kernels/route.hpp>
 #include <ferry/kernels/step.hpp>
 #include <ferry/transport/delivery.hpp>
@@ -24,72 +25,48 @@ struct gather_rows {
   int round = 0;
   bool skip = false;  ///< a released step: nothing comes home, only the step counter advances
 
+  /// One row after the other is added, element by element.
   template <team Team, delivery<Team> Net>
   FERRY_FN void operator()(Team const& t, Net const& net) const {
+    run<memory_gather>(t, net);
+  }
+
+  /// Rows are read in one of the forms of gathered_rows.hpp, which row_forms.hpp chooses from.
+  template <template <class> class Rows, team Team, delivery<Team> Net>
+  FERRY_FN void run(Team const& t, Net const& net) const {
     int const rounds = *frame.memory.rounds;
     if (round >= rounds) return;
     step_clock const clock(t, frame, phase::gather, round == 0);
-    if (!skip) {
-      int const tokens = frame.tokens_in_round(*frame.memory.num_tokens, round);
-      strided const part = dealt(t.block() * t.count() + t.index(), t.blocks() * t.count(), tokens);
-      for (int i = part.first; i < part.end; i += part.step)
-        if (!gather_token(t, net, i, clock.combine(round, rounds))) return;
-    }
+    if (!skip) gather_tokens<Rows<Team>>(t, net, clock.combine(round, rounds));
     clock.finish(t);
   }
 
  private:
-  template <team Team, delivery<Team> Net>
-  FERRY_FN bool gather_token(Team const& t, Net const& net, int in_round,
-                             std::uint64_t epoch) const {
-    int const token = round * frame.shape.round_tokens + in_round;
-    routing const route = routing_of(frame, token);
-    int const chunk = in_round / frame.shape.chunk_tokens;
-    for (int d = route.next_rank(-1); d >= 0; d = route.next_rank(d)) {
-      std::uint64_t seen;
-      if (!t.wait({flag::back, d, chunk, epoch},
-                  own_word(net, frame.chunk_flag(slot_field::back, d, chunk)), seen))
-        return false;
+  template <class Rows, team Team, delivery<Team> Net>
+  FERRY_FN void gather_tokens(Team const& t, Net const& net, std::uint64_t epoch) const {
+    Rows const rows(frame, {output, output_stride, added, added_stride, type});
+    int const tokens = frame.tokens_in_round(*frame.memory.num_tokens, round);
+    int const parts = rows.parts();
+    strided const items =
+        dealt(t.block() * t.count() + t.index(), t.blocks() * t.count(), tokens * parts);
+    for (int i = items.first; i < items.end; i += items.step) {
+      int const in_round = i / parts;
+      typename Rows::sources const from(t, frame, round * frame.shape.round_tokens + in_round);
+      if (!wait_for_rows(t, net, from, in_round, epoch)) return;
+      rows.gather(t, net.own_rows(), from, in_round, round * frame.shape.round_tokens + in_round,
+                  i - in_round * parts);
     }
-    returned_rows const rows = rows_of(route, in_round);
-    visit_float_type(type, [&]<class T>(T) {
-      for_each_tile(t, frame.shape.hidden, [&](int column, int n) {
-        float sum[Team::columns] = {};
-        for (int i = 0; i < rows.count; ++i)
-          add_wire(frame.shape.returned, net.own() + frame.at(slot_field::returned, rows.items[i]),
-                   net.own() + frame.at(slot_field::returned_scales, rows.items[i]), column, n,
-                   rows.weights[i], sum);
-        if (added) add_row_columns<T>(added + token * added_stride, column, n, 1.0f, sum);
-        store_columns<T>(output + token * output_stride, column, n, sum);
-      });
-    });
-    return true;
   }
 
-  // The rows that come home for a token, in the order of the sum. Found once: a row has many tiles.
-  struct returned_rows {
-    std::size_t items[max_topk];
-    float weights[max_topk];
-    int count = 0;
-
-    FERRY_FN void add(std::size_t item, float weight) {
-      items[count] = item;
-      weights[count++] = weight;
-    }
-  };
-  FERRY_FN returned_rows rows_of(routing const& route, int in_round) const {
-    returned_rows rows;
-    auto const tokens = static_cast<std::size_t>(frame.shape.round_tokens);
-    auto const token = static_cast<std::size_t>(in_round);
-    auto const topk = static_cast<std::size_t>(frame.shape.topk);
-    if (!frame.shape.per_choice) {
-      for (int d = route.next_rank(-1); d >= 0; d = route.next_rank(d))
-        rows.add(static_cast<std::size_t>(d) * tokens + token, 1.0f);
-      return rows;
-    }
-    for (std::size_t k = 0; k < topk; ++k)
-      if (route.choices[k] >= 0) rows.add(token * topk + k, route.weights[k]);
-    return rows;
+  template <class Sources, team Team, delivery<Team> Net>
+  FERRY_FN bool wait_for_rows(Team const& t, Net const& net, Sources const& from, int in_round,
+                              std::uint64_t epoch) const {
+    int const chunk = in_round / frame.shape.chunk_tokens;
+    return from.wait_for_each(t, [&](int d) {
+      std::uint64_t seen;
+      return t.wait({flag::back, d, chunk, epoch},
+                    own_word(net, frame.chunk_flag(flag_field::back, d, chunk)), seen);
+    });
   }
 };
 

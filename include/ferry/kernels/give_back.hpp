@@ -4,12 +4,12 @@
 /// The sending half of combine: the experts' rows go home.
 #pragma once
 
-#include <ferry/kernels/columns.hpp>
-#include <ferry/kernels/send.hpp>
+#include <ferry/kernels/returning_rows.hpp>
 #include <ferry/kernels/step.hpp>
 #include <ferry/transport/delivery.hpp>
 
 #include <bit>
+#include <cstdint>
 
 namespace ferry {
 
@@ -28,8 +28,15 @@ struct return_rows {
   /// per_rank: `rows` are [R, M], each token's experts' rows weighted and summed by the caller.
   bool summed = false;
 
+  /// Rows go through memory.
   template <team Team, delivery<Team> Net>
   FERRY_FN void operator()(Team const& t, Net const& net) const {
+    run<memory_sums>(t, net);
+  }
+
+  /// Rows go home in one of the forms of returning_rows.hpp, which row_forms.hpp chooses from.
+  template <template <class> class Sums, team Team, delivery<Team> Net>
+  FERRY_FN void run(Team const& t, Net const& net) const {
     int const rounds = *frame.memory.rounds;
     if (round >= rounds) return;
     step_clock const clock(t, frame, phase::give_back, round == 0);
@@ -39,7 +46,7 @@ struct return_rows {
       std::uint64_t const epoch = clock.combine(round, rounds);
       if (rounds > 1 && !wait_for_room(t, net, epoch)) return;
       publish_done(t, net, round + 1 == rounds ? clock.last() : epoch);
-      return_chunks(t, net, epoch);
+      return_chunks<Sums<Team>>(t, net, epoch);
     }
     clock.finish(t);
   }
@@ -52,7 +59,7 @@ struct return_rows {
     for (int s = t.lane(); s < frame.shape.ranks && ok; s += Team::lanes) {
       std::uint64_t seen;
       ok = t.wait({flag::header, s, -1, epoch},
-                  own_word(net, frame.line_head(slot_field::arrived, s)), seen);
+                  own_word(net, frame.line_head(flag_field::arrived, s)), seen);
     }
     return t.block_all(ok);
   }
@@ -61,32 +68,43 @@ struct return_rows {
   template <team Team, delivery<Team> Net>
   FERRY_FN void publish_done(Team const& t, Net const& net, std::uint64_t epoch) const {
     if (t.block() != 0 || t.index() != 0 || t.failed()) return;
+    net.release(t);
     for (int s = t.lane(); s < frame.shape.ranks; s += Team::lanes)
-      net.publish(t, s, flag::done, frame.line_head(slot_field::back, frame.shape.rank), epoch);
+      net.publish(t, s, flag::done, frame.line_head(flag_field::back, frame.shape.rank), epoch);
   }
 
-  template <team Team, delivery<Team> Net>
+  template <class Sums, team Team, delivery<Team> Net>
   FERRY_FN void return_chunks(Team const& t, Net const& net, std::uint64_t epoch) const {
+    Sums const sums(frame, {rows, row_stride, type});
+    int const parts = sums.parts();
     std::uint64_t others = 0, self = 0;
     std::int64_t const items = std::int64_t{frame.shape.ranks} * frame.shape.round_chunks();
-    for (std::int64_t i = t.block(); i < items && !t.failed(); i += t.blocks()) {
+    for (std::int64_t i = t.block(); i < items; i += t.blocks()) {
       auto const [source, chunk] = returning_item_of(i, frame.shape.rank, frame.shape.ranks);
       int const tokens = frame.tokens_in_round(frame.memory.seen_tokens[source], round);
       if (chunk * frame.shape.chunk_tokens >= tokens) continue;
       std::uint32_t const map = frame.memory.maps[frame.map_index(source, round, chunk)];
       if (!map) continue;
+      if (!t.block_all(!t.failed())) break;
+      std::uint64_t bytes = 0;
       int turn = 0;
       for (std::uint32_t left = map; left; left &= left - 1) {
-        if (turn++ % t.count() != t.index()) continue;
         int const token = chunk * frame.shape.chunk_tokens + std::countr_zero(left);
-        std::uint64_t const bytes = return_token(t, net, source, token);
-        (source == frame.shape.rank ? self : others) += bytes;
+        for (int part = 0; part < parts; ++part) {
+          if (turn++ % t.count() != t.index()) continue;
+          bytes += return_part(t, net, sums, {source, token, part});
+          if constexpr (Sums::waits_for_stores) t.drain();
+        }
       }
+      (source == frame.shape.rank ? self : others) += bytes;
       t.drain();
       t.block_sync();
-      if (t.index() == 0 && t.leader())
-        net.publish(t, source, flag::back,
-                    frame.chunk_flag(slot_field::back, frame.shape.rank, chunk), epoch);
+      if (t.index() == 0) {
+        net.release(t);
+        if (t.lane() == source % Team::lanes)
+          net.publish(t, source, flag::back,
+                      frame.chunk_flag(flag_field::back, frame.shape.rank, chunk), epoch);
+      }
     }
     if (t.leader()) {
       count(t, frame, tally::returned_bytes, others);
@@ -94,85 +112,44 @@ struct return_rows {
     }
   }
 
-  // Returns the bytes that it sent.
-  template <team Team, delivery<Team> Net>
-  FERRY_FN std::uint64_t return_token(Team const& t, Net const& net, int source, int token) const {
+  struct returned_part {
+    int source;
+    int token;
+    int part;
+  };
+
+  // Returns the bytes of the rows that it began.
+  template <class Sums, team Team, delivery<Team> Net>
+  FERRY_FN std::uint64_t return_part(Team const& t, Net const& net, Sums const& sums,
+                                     returned_part which) const {
     exchange_shape const& shape = frame.shape;
-    std::size_t const at = frame.planned(source, round * shape.round_tokens + token);
-    std::int32_t const* const plan = frame.memory.plan + at;
-    float const* const weights = frame.memory.plan_weights + at;
-    std::uint64_t const bytes = shape.home_bytes + shape.home_scale_bytes;
+    typename Sums::planned const plan(
+        t, frame, frame.planned(which.source, round * shape.round_tokens + which.token));
+    std::uint64_t const bytes = which.part == 0 ? shape.home_bytes + shape.home_scale_bytes : 0;
     if (!shape.per_choice) {
-      if (summed) return return_sum(t, net, source, token);
-      make_row(t, plan, weights, shape.topk);
-      put_row(t, net, source,
-              static_cast<std::size_t>(shape.rank) * static_cast<std::size_t>(shape.round_tokens) +
-                  static_cast<std::size_t>(token));
+      std::size_t const item =
+          static_cast<std::size_t>(shape.rank) * static_cast<std::size_t>(shape.round_tokens) +
+          static_cast<std::size_t>(which.token);
+      if (summed)
+        sums.put_token_sum(
+            t, net, which.source * shape.max_tokens + round * shape.round_tokens + which.token,
+            which.part, which.source, item);
+      else
+        sums.put_sum(t, net, plan, which.part, which.source, item);
       return bytes;
     }
     std::uint64_t sent = 0;
     for (int k = 0; k < shape.topk; ++k) {
-      if (plan[k] == not_here) continue;
-      float const one = 1.0f;
-      make_row(t, plan + k, &one, 1);
-      put_row(t, net, source,
-              static_cast<std::size_t>(token) * static_cast<std::size_t>(shape.topk) +
-                  static_cast<std::size_t>(k));
+      if (!plan.is_here(t, k)) continue;
+      std::size_t const item =
+          static_cast<std::size_t>(which.token) * static_cast<std::size_t>(shape.topk) +
+          static_cast<std::size_t>(k);
+      // Before the next row is read.
+      if constexpr (Sums::waits_for_stores) t.drain();
+      sums.put_choice(t, net, plan, k, which.part, which.source, item);
       sent += bytes;
     }
     return sent;
-  }
-
-  // A row that is a sum already travels from where it lies, unless it has to be converted.
-  template <team Team, delivery<Team> Net>
-  FERRY_FN std::uint64_t return_sum(Team const& t, Net const& net, int source, int token) const {
-    exchange_shape const& shape = frame.shape;
-    std::int32_t const row =
-        static_cast<std::int32_t>(source * shape.max_tokens + round * shape.round_tokens + token);
-    std::size_t const item =
-        static_cast<std::size_t>(shape.rank) * static_cast<std::size_t>(shape.round_tokens) +
-        static_cast<std::size_t>(token);
-    if (element_of(shape.returned) == type) {
-      net.put(t, source, frame.at(slot_field::returned, item), rows + row * row_stride,
-              shape.home_bytes);
-    } else {
-      float const one = 1.0f;
-      make_row(t, &row, &one, 1);
-      put_row(t, net, source, item);
-    }
-    return shape.home_bytes + shape.home_scale_bytes;
-  }
-
-  FERRY_FN row_place place_in(std::byte* scratch) const {
-    return {scratch, scratch + round_up(frame.shape.home_bytes, row_align), nullptr};
-  }
-
-  // The weighted sum of the rows at the planned positions, in choice order, in this team's scratch.
-  template <team Team>
-  FERRY_FN void make_row(Team const& t, std::int32_t const* plan, float const* weights,
-                         int choices) const {
-    row_place const to = place_in(t.row_scratch());
-    t.sync();
-    visit_float_type(type, [&]<class T>(T) {
-      for_each_tile(t, frame.shape.hidden, [&](int column, int n) {
-        float sum[Team::columns] = {};
-        for (int k = 0; k < choices; ++k) {
-          if (plan[k] < 0) continue;
-          add_row_columns<T>(rows + plan[k] * row_stride, column, n, weights[k], sum);
-        }
-        store_wire(t, frame.shape.returned, to, column, n, sum);
-      });
-    });
-    t.sync();
-  }
-
-  template <team Team, delivery<Team> Net>
-  FERRY_FN void put_row(Team const& t, Net const& net, int source, std::size_t item) const {
-    row_place const from = place_in(t.row_scratch());
-    net.put(t, source, frame.at(slot_field::returned, item), from.row, frame.shape.home_bytes);
-    if (frame.shape.home_scale_bytes)
-      net.put(t, source, frame.at(slot_field::returned_scales, item), from.scales,
-              frame.shape.home_scale_bytes);
   }
 };
 

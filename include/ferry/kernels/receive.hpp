@@ -4,8 +4,8 @@
 /// The receiving half of dispatch.
 #pragma once
 
+#include <ferry/kernels/move_row.hpp>
 #include <ferry/kernels/step.hpp>
-#include <ferry/transport/copy_row.hpp>
 #include <ferry/transport/delivery.hpp>
 
 #include <bit>
@@ -29,13 +29,9 @@ struct receive_rows {
     step_clock const clock(t, frame, phase::receive, round == 0);
     if (!read_headers(t, net, clock.dispatch(round))) return;
     receiving_part const part = receiving_part_of(t.block(), t.blocks(), frame.shape.ranks);
-    if (round == 0) {
-      if (t.block() == 0) write_groups(t, net);
-      for (int s = part.sources.first; s < part.sources.end; s += part.sources.step)
-        set_cursors(t, net, s, cursors_of(t, s));
-    }
-    for (int s = part.sources.first; s < part.sources.end && !t.failed(); s += part.sources.step)
-      receive_source(t, net, s, part, clock.dispatch(round));
+    if (round == 0 && t.block() == 0) write_groups(t, net);
+    for (int s = part.sources.first; s < part.sources.end; s += part.sources.step)
+      if (!receive_source(t, net, s, part, clock.dispatch(round))) break;
     clock.finish(t);
   }
 
@@ -46,43 +42,63 @@ struct receive_rows {
   FERRY_FN bool read_headers(Team const& t, Net const& net, std::uint64_t epoch) const {
     bool ok = true;
     int most = 0;
-    for (int s = 0; s < frame.shape.ranks && ok; ++s) {
-      std::uint64_t word = 0;
-      ok = t.wait({flag::header, s, -1, epoch},
-                  own_word(net, frame.line_head(slot_field::arrived, s)), word);
-      int const tokens = static_cast<int>(word & ((1u << epoch_shift(flag::header)) - 1));
-      most = tokens > most ? tokens : most;
-      if (round == 0 && t.block() == 0 && t.index() == 0 && t.leader())
-        frame.memory.seen_tokens[s] = tokens;
+    if (t.index() == 0) {
+      bool const keeps = round == 0 && t.block() == 0;
+      for (int s = t.lane(); s < frame.shape.ranks && ok; s += Team::lanes) {
+        std::uint64_t word = 0;
+        ok = t.wait({flag::header, s, -1, epoch},
+                    own_word(net, frame.line_head(flag_field::arrived, s)), word);
+        int const tokens = tokens_in(word);
+        most = tokens > most ? tokens : most;
+        if (keeps) frame.memory.seen_tokens[s] = tokens;
+      }
+      // A count of tokens has 24 bits, which a float holds exactly.
+      most = static_cast<int>(t.template max_over<Team::lanes>(static_cast<float>(most)));
+      if (keeps && t.leader())
+        *frame.memory.rounds = most == 0 ? 1 : ceil_div(most, frame.shape.round_tokens);
     }
-    if (round == 0 && t.block() == 0 && t.index() == 0 && t.leader())
-      *frame.memory.rounds = most == 0 ? 1 : ceil_div(most, frame.shape.round_tokens);
     return t.block_all(ok);
   }
 
+  FERRY_FN static int tokens_in(std::uint64_t header) {
+    return static_cast<int>(header & ((1u << epoch_shift(flag::header)) - 1));
+  }
   template <class Net>
   FERRY_FN int tokens_from(Net const& net, int source) const {
     if (round > 0) return frame.memory.seen_tokens[source];
-    std::uint64_t const word = *own_word(net, frame.line_head(slot_field::arrived, source));
-    return static_cast<int>(word & ((1u << epoch_shift(flag::header)) - 1));
+    return tokens_in(*own_word(net, frame.line_head(flag_field::arrived, source)));
   }
 
+  // Calls f(expert, start, rows before `source`, rows) for each local expert, an expert on each
+  // lane, by the same arithmetic on every block: where its group starts, and how many rows it gets
+  // from the sources before `source` and from all. `there` is false on lanes past the last expert.
+  template <team Team, class Net, class F>
+  FERRY_FN void for_each_group(Team const& t, Net const& net, int source, F const& f) const {
+    int const experts = frame.shape.local_experts(frame.shape.rank);
+    std::int64_t first_start = 0;
+    for (int first = 0; first < experts; first += Team::lanes) {
+      int const e = first + t.lane();
+      bool const there = e < experts;
+      std::int64_t before = 0, rows = 0;
+      if (there)
+        for (int s = 0; s < frame.shape.ranks; ++s) {
+          std::int32_t const n = counts_of(net, s)[e];
+          rows += n;
+          before += s < source ? n : 0;
+        }
+      std::int64_t const room = !there ? 0
+                                : frame.layout.per_expert
+                                    ? frame.layout.per_expert
+                                    : round_up(rows, std::int64_t{frame.layout.align});
+      std::int64_t const up_to = t.sum_to(room);
+      f(e, there, first_start + up_to - room, before, rows);
+      first_start += t.broadcast(up_to, Team::lanes - 1);
+    }
+  }
   template <class Net>
   FERRY_FN std::int32_t const* counts_of(Net const& net, int source) const {
     return reinterpret_cast<std::int32_t const*>(
-        net.own() + frame.at(slot_field::counts, static_cast<std::size_t>(source)));
-  }
-
-  // Where each expert's group starts, by the same arithmetic on every block.
-  template <class Net>
-  FERRY_FN std::int64_t rows_of_expert(Net const& net, int expert, int before_source) const {
-    std::int64_t rows = 0;
-    for (int s = 0; s < before_source; ++s) rows += counts_of(net, s)[expert];
-    return rows;
-  }
-  FERRY_FN std::int64_t start_after(std::int64_t start, std::int64_t rows) const {
-    return frame.layout.per_expert ? start + frame.layout.per_expert
-                                   : round_up(start + rows, std::int64_t{frame.layout.align});
+        net.own_rows() + frame.at(slot_field::counts, static_cast<std::size_t>(source)));
   }
   FERRY_FN std::int64_t limit_of(std::int64_t start) const {
     return frame.layout.per_expert ? start + frame.layout.per_expert : frame.layout.capacity;
@@ -90,63 +106,73 @@ struct receive_rows {
 
   template <team Team, class Net>
   FERRY_FN void write_groups(Team const& t, Net const& net) const {
-    if (t.index() != 0 || !t.leader()) return;
+    if (t.index() != 0) return;
     step_memory const& memory = frame.memory;
-    std::int64_t start = 0;
     std::int64_t end = 0;
-    std::uint64_t received = 0;
-    int const experts = frame.shape.local_experts(frame.shape.rank);
-    for (int e = 0; e < experts; ++e) {
-      std::int64_t const rows = rows_of_expert(net, e, frame.shape.ranks);
-      std::int64_t const room = limit_of(start) - start;
-      std::int64_t const fit = rows < room ? rows : room < 0 ? 0 : room;
-      memory.starts[e] =
-          static_cast<std::int32_t>(start < frame.layout.capacity ? start : frame.layout.capacity);
-      memory.counts[e] = static_cast<std::int32_t>(fit);
-      memory.wanted[e] = static_cast<std::int32_t>(rows < INT32_MAX ? rows : INT32_MAX);
-      if (fit > 0) end = start + fit;
-      received += static_cast<std::uint64_t>(rows);
-      start = start_after(start, rows);
+    std::int64_t received = 0, too_many = 0;
+    for_each_group(
+        t, net, 0, [&](int e, bool there, std::int64_t start, std::int64_t, std::int64_t rows) {
+          std::int64_t const room = limit_of(start) - start;
+          std::int64_t const fit = rows < room ? rows : room < 0 ? 0 : room;
+          if (there) {
+            memory.starts[e] = static_cast<std::int32_t>(
+                start < frame.layout.capacity ? start : frame.layout.capacity);
+            memory.counts[e] = static_cast<std::int32_t>(fit);
+            memory.wanted[e] = static_cast<std::int32_t>(rows < INT32_MAX ? rows : INT32_MAX);
+            received += rows;
+            too_many += rows - fit;
+          }
+          // Groups ascend: the last one that has rows ends last.
+          auto const with_rows = static_cast<std::uint64_t>(t.ballot(there && fit > 0));
+          if (with_rows) end = t.broadcast(start + fit, std::bit_width(with_rows) - 1);
+        });
+    received = t.sum_to(received);
+    too_many = t.sum_to(too_many);
+    if (t.lane() == Team::lanes - 1) {
+      count(t, frame, tally::rows_received, static_cast<std::uint64_t>(received));
+      count(t, frame, tally::rows_without_room, static_cast<std::uint64_t>(too_many));
     }
-    *memory.end = static_cast<std::int32_t>(end);
-    count(t, frame, tally::rows_received, received);
+    if (t.leader()) *memory.end = static_cast<std::int32_t>(end);
   }
 
   template <team Team>
-  FERRY_FN std::int64_t* cursors_of(Team const& t, int source) const {
+  FERRY_FN std::int64_t* kept_cursors(Team const& t, int source) const {
     int const row = t.blocks() <= frame.shape.ranks ? source : t.block();
     return frame.memory.cursors + static_cast<std::size_t>(row) *
                                       static_cast<std::size_t>(frame.shape.most_local_experts());
   }
 
-  // The next position of each expert's rows from this source. A cursor belongs to one lane of team
-  // 0.
+  // The next position of each expert's rows from this source, in memory that is near.
   template <team Team, class Net>
   FERRY_FN void set_cursors(Team const& t, Net const& net, int source,
                             std::int64_t* cursors) const {
-    if (t.index() == 0) {
-      std::int64_t start = 0;
-      int const experts = frame.shape.local_experts(frame.shape.rank);
-      for (int e = 0; e < experts; ++e) {
-        std::int64_t const before = rows_of_expert(net, e, source);
-        if (e % Team::lanes == t.lane()) cursors[e] = start + before;
-        start = start_after(start, rows_of_expert(net, e, frame.shape.ranks));
-      }
-    }
-    t.block_sync();
+    if (round == 0)
+      for_each_group(t, net, source,
+                     [&](int e, bool there, std::int64_t start, std::int64_t before, std::int64_t) {
+                       if (there) cursors[e] = start + before;
+                     });
+    else
+      copy_cursors(t, cursors, kept_cursors(t, source));
+    t.sync();
+  }
+  template <team Team>
+  FERRY_FN void copy_cursors(Team const& t, std::int64_t* to, std::int64_t const* from) const {
+    for (int e = t.lane(); e < frame.shape.local_experts(frame.shape.rank); e += Team::lanes)
+      to[e] = from[e];
   }
 
   template <team Team, delivery<Team> Net>
-  FERRY_FN void receive_source(Team const& t, Net const& net, int source,
+  FERRY_FN bool receive_source(Team const& t, Net const& net, int source,
                                receiving_part const& part, std::uint64_t epoch) const {
-    std::int64_t* const cursors = cursors_of(t, source);
+    auto* const cursors = reinterpret_cast<std::int64_t*>(t.block_scratch());
+    if (t.index() == 0) set_cursors(t, net, source, cursors);
     int const tokens = frame.tokens_in_round(tokens_from(net, source), round);
     int const chunks = ceil_div(tokens, frame.shape.chunk_tokens);
     for (int c = 0; c < chunks; ++c) {
       std::uint64_t word = 0;
       bool const ok = t.wait({flag::arrived, source, c, epoch},
-                             own_word(net, frame.chunk_flag(slot_field::arrived, source, c)), word);
-      if (!t.block_all(ok)) return;
+                             own_word(net, frame.chunk_flag(flag_field::arrived, source, c)), word);
+      if (!t.block_all(ok)) return false;
       auto const map = static_cast<std::uint32_t>(word & 0xFFFFu);
       bool const mine = c % part.shares == part.share;
       if (mine && t.index() == 0 && t.leader())
@@ -155,61 +181,119 @@ struct receive_rows {
       t.block_sync();
       if (mine) lay_out_chunk(t, net, source, c, map);
     }
+    if (t.index() == 0 && frame.shape.max_rounds() > 1)
+      copy_cursors(t, kept_cursors(t, source), cursors);
+    return t.block_all(!t.failed());
+  }
+
+  // Calls f(token of the chunk, choice, whether the map has the token) for the choices of a chunk
+  // in (token, choice) order, as many at once as the team has lanes; each lane gets one of them.
+  // Every lane makes the same number of calls.
+  template <team Team, class F>
+  FERRY_FN void for_each_choice(Team const& t, std::uint32_t map, F const& f) const {
+    int const topk = frame.shape.topk;
+    int const choices = topk < Team::lanes ? topk : Team::lanes;
+    int const tokens = Team::lanes / choices;
+    int const token_of_lane = t.lane() / choices, k = t.lane() - token_of_lane * choices;
+    // From one token of the map to the next; tokens between are left out where a team takes one.
+    for (std::uint32_t left = map; left != 0;) {
+      int const first = std::countr_zero(left);
+      int const i = first + token_of_lane;
+      bool const in_map = token_of_lane < tokens && i < max_chunk_tokens && (left >> i & 1) != 0;
+      for (int from = 0; from < topk; from += choices) f(i, from + k, in_map && from + k < topk);
+      left &= first + tokens < max_chunk_tokens ? ~std::uint32_t{0} << (first + tokens) : 0u;
+    }
   }
 
   // Gives every choice of the chunk that is served here its position, in (token, choice) order.
   template <team Team, class Net>
   FERRY_FN void plan_chunk(Team const& t, Net const& net, int source, int chunk, std::uint32_t map,
                            bool mine, std::int64_t* cursors) const {
-    int const topk = frame.shape.topk;
-    for (std::uint32_t left = map; left; left &= left - 1) {
-      int const token = chunk * frame.shape.chunk_tokens + std::countr_zero(left);
-      std::byte const* const route = net.own() + frame.at(slot_field::routes, source, token);
-      auto const* const experts = reinterpret_cast<std::int32_t const*>(route);
-      auto const* const weights = reinterpret_cast<float const*>(experts + topk);
-      std::size_t const at = frame.planned(source, round * frame.shape.round_tokens + token);
-      for (int k = 0; k < topk; ++k) {
-        int const e = experts[k];
-        bool const here = e >= 0;
-        if ((here ? e : k) % Team::lanes != t.lane()) continue;
-        std::int32_t position = not_here;
-        if (here) {
-          std::int64_t const next = cursors[e]++;
-          std::int64_t const limit = frame.layout.per_expert
-                                         ? (std::int64_t{e} + 1) * frame.layout.per_expert
-                                         : frame.layout.capacity;
-          position = next < limit ? static_cast<std::int32_t>(next) : no_room;
-        }
-        if (!mine) continue;
-        frame.memory.plan[at + static_cast<std::size_t>(k)] = position;
-        frame.memory.plan_weights[at + static_cast<std::size_t>(k)] = weights[k];
+    int const first_token = chunk * frame.shape.chunk_tokens;
+    for_each_choice(t, map, [&](int i, int k, bool there) {
+      int e = -1;
+      float weight = 0.0f;
+      if (there) {
+        auto const* const experts = reinterpret_cast<std::int32_t const*>(
+            net.own_rows() + frame.at(slot_field::routes, source, first_token + i));
+        e = experts[k];
+        weight = reinterpret_cast<float const*>(experts + frame.shape.topk)[k];
       }
+      std::int64_t const next = next_positions(t, e, cursors);
+      if (!there || !mine) return;
+      std::int64_t const limit = frame.layout.per_expert
+                                     ? (std::int64_t{e} + 1) * frame.layout.per_expert
+                                     : frame.layout.capacity;
+      std::size_t const at =
+          frame.planned(source, round * frame.shape.round_tokens + first_token + i) +
+          static_cast<std::size_t>(k);
+      frame.memory.plan[at] = e < 0          ? not_here
+                              : next < limit ? static_cast<std::int32_t>(next)
+                                             : no_room;
+      frame.memory.plan_weights[at] = weight;
+    });
+  }
+
+  // The next position of expert e for each lane that names one (not -1), lower lanes first.
+  template <team Team>
+  FERRY_FN std::int64_t next_positions(Team const& t, int e, std::int64_t* cursors) const {
+    using mask = typename Team::mask;
+    std::int64_t position = 0;
+    mask waiting = t.ballot(e >= 0);
+    while (waiting != 0) {
+      int const expert = t.broadcast(e, std::countr_zero(waiting));
+      mask const same = t.ballot(e == expert);
+      std::int64_t const cursor = cursors[expert];
+      t.sync();
+      if (e == expert)
+        position = cursor + std::popcount(static_cast<mask>(same & lanes_below<mask>(t.lane())));
+      if (t.leader()) cursors[expert] = cursor + std::popcount(same);
+      t.sync();
+      waiting = static_cast<mask>(waiting & ~same);
     }
+    return position;
+  }
+  template <class Mask>
+  FERRY_FN static Mask lanes_below(int lane) {
+    return static_cast<Mask>((Mask{1} << lane) - 1);
   }
 
   template <team Team, class Net>
   FERRY_FN void lay_out_chunk(Team const& t, Net const& net, int source, int chunk,
                               std::uint32_t map) const {
     step_memory const& memory = frame.memory;
+    int const first_token = chunk * frame.shape.chunk_tokens;
     int turn = 0;
-    for (std::uint32_t left = map; left; left &= left - 1) {
-      int const token = chunk * frame.shape.chunk_tokens + std::countr_zero(left);
-      std::size_t const at = frame.planned(source, round * frame.shape.round_tokens + token);
-      std::byte const* const row = net.own() + frame.at(slot_field::rows, source, token);
-      std::byte const* const scales = net.own() + frame.at(slot_field::scales, source, token);
-      for (int k = 0; k < frame.shape.topk; ++k) {
-        std::int32_t const position = memory.plan[at + static_cast<std::size_t>(k)];
-        if (position < 0 || turn++ % t.count() != t.index()) continue;
-        if (frame.layout.in_place) {
-          if (t.leader()) memory.index[position] = source * frame.shape.round_tokens + token;
-          continue;
-        }
-        auto const to = static_cast<std::size_t>(position);
-        copy_row(t, memory.rows + to * memory.row_stride, row, frame.shape.row_bytes);
-        if (frame.shape.scale_bytes)
-          copy_row(t, memory.scales + to * memory.scale_stride, scales, frame.shape.scale_bytes);
+    for_each_choice(t, map, [&](int i, int k, bool there) {
+      std::int32_t const planned =
+          there ? memory.plan[frame.planned(source,
+                                            round * frame.shape.round_tokens + first_token + i) +
+                              static_cast<std::size_t>(k)]
+                : not_here;
+      auto left = static_cast<std::uint64_t>(t.ballot(planned >= 0));
+      for (; left != 0; left &= left - 1) {
+        if (turn++ % t.count() != t.index()) continue;
+        int const lane = std::countr_zero(left);
+        lay_out_row(t, net, source, first_token + t.broadcast(i, lane), t.broadcast(planned, lane));
       }
+    });
+  }
+
+  template <team Team, class Net>
+  FERRY_FN void lay_out_row(Team const& t, Net const& net, int source, int token,
+                            std::int32_t position) const {
+    step_memory const& memory = frame.memory;
+    if (frame.layout.in_place) {
+      if (t.leader()) memory.index[position] = source * frame.shape.round_tokens + token;
+      return;
     }
+    auto const to = static_cast<std::size_t>(position);
+    move_row(t, memory.rows + to * memory.row_stride,
+             net.own_rows() + frame.at(slot_field::rows, source, token), frame.shape.row_bytes);
+    if (frame.shape.scale_bytes)
+      move_scales(t, memory.scales + to * memory.scale_stride,
+                  net.own_rows() + frame.at(slot_field::scales, source, token),
+                  frame.shape.scale_bytes);
   }
 };
 
@@ -227,8 +311,9 @@ struct credit_round {
     // first.
     step_clock const clock(t, frame, phase::receive, false);
     if (t.block() != 0 || t.index() != 0) return;
+    net.release(t);
     for (int s = t.lane(); s < frame.shape.ranks; s += Team::lanes)
-      net.publish(t, s, flag::done, frame.line_head(slot_field::back, frame.shape.rank),
+      net.publish(t, s, flag::done, frame.line_head(flag_field::back, frame.shape.rank),
                   clock.drained(round, rounds));
   }
 };

@@ -7,6 +7,7 @@
 #include <ferry/exec/team.hpp>
 #include <ferry/kernels/step.hpp>
 
+#include <bit>
 #include <cstdint>
 
 namespace ferry {
@@ -74,5 +75,53 @@ FERRY_FN routing routing_of(step_frame const& frame, int token) {
   return {frame.memory.choices + at, frame.memory.weights + at, frame.memory.owners,
           frame.shape.topk};
 }
+
+/// A set of numbers below 64, in ascending order: ranks of a device's group, or choices.
+struct number_set {
+  std::uint64_t bits = 0;
+
+  FERRY_FN bool empty() const { return bits == 0; }
+  FERRY_FN bool has(int n) const { return (bits >> n & 1) != 0; }
+  FERRY_FN int first() const { return std::countr_zero(bits); }
+  FERRY_FN void drop_first() { bits &= bits - 1; }
+  FERRY_FN number_set from(int n) const { return {bits & ~std::uint64_t{0} << n}; }
+  FERRY_FN number_set below(int n) const { return {bits & ~(~std::uint64_t{0} << n)}; }
+};
+
+/// A token's kept choices in registers, one on each lane, so that they are read once however many
+/// ranks they lead to. Needs as many lanes as choices, and at most 64 ranks.
+template <team Team>
+struct lane_route {
+  number_set ranks;         ///< that serve a choice; the same on all lanes
+  std::int32_t rank = -1;   ///< that serves this lane's choice
+  std::int32_t local = -1;  ///< the choice in that rank's own numbering
+  float weight = 0.0f;
+
+  /// Every lane of the team makes it.
+  FERRY_FN lane_route(Team const& t, step_frame const& frame, int token) {
+    exchange_shape const& shape = frame.shape;
+    routing const kept = routing_of(frame, token);
+    int const k = t.lane();
+    if (k < shape.topk) {
+      std::int32_t const choice = kept.choices[k];
+      weight = kept.weights[k];
+      if (choice >= 0) {
+        rank = kept.owners[choice];
+        // At most 64 ranks and 2^20 experts: the product fits 32 bits.
+        local = choice - static_cast<std::int32_t>(static_cast<std::uint32_t>(rank) *
+                                                   static_cast<std::uint32_t>(shape.experts) /
+                                                   static_cast<std::uint32_t>(shape.ranks));
+      }
+    }
+    for (int i = 0; i < shape.topk; ++i) {
+      std::int32_t const r = t.broadcast(rank, i);
+      if (r >= 0) ranks.bits |= std::uint64_t{1} << r;
+    }
+  }
+  /// The choices that name an expert.
+  FERRY_FN number_set choices(Team const& t) const {
+    return {static_cast<std::uint64_t>(t.ballot(rank >= 0))};
+  }
+};
 
 }  // namespace ferry

@@ -4,10 +4,9 @@
 /// The sending half of dispatch.
 #pragma once
 
-#include <ferry/kernels/columns.hpp>
+#include <ferry/kernels/outgoing_rows.hpp>
 #include <ferry/kernels/route.hpp>
 #include <ferry/kernels/step.hpp>
-#include <ferry/transport/copy_row.hpp>
 #include <ferry/transport/delivery.hpp>
 
 namespace ferry {
@@ -26,13 +25,20 @@ struct send_rows {
   std::byte const* scales = nullptr;  ///< opaque rows: [T, scale_bytes]
   std::int64_t scale_stride = 0;      ///< bytes
   caller_routing caller;
-  std::int32_t num_tokens = 0;  ///< T, unless it lies in device memory
+  std::int32_t num_tokens = 0;  ///< rows given: T, unless that lies in device memory
   std::int32_t const* num_tokens_there = nullptr;
   int round = 0;
   bool header_only = false;  ///< a round of combine: only says that the returned array is free
 
+  /// Rows go through memory.
   template <team Team, delivery<Team> Net>
   FERRY_FN void operator()(Team const& t, Net const& net) const {
+    run<memory_rows>(t, net);
+  }
+
+  /// Rows go out in one of the forms of outgoing_rows.hpp, which row_forms.hpp chooses from.
+  template <template <class> class Rows, team Team, delivery<Team> Net>
+  FERRY_FN void run(Team const& t, Net const& net) const {
     bool const first = round == 0 && !header_only;
     if (!first && (round >= *frame.memory.rounds || (header_only && *frame.memory.rounds == 1)))
       return;
@@ -41,8 +47,7 @@ struct send_rows {
         header_only ? clock.combine(round, *frame.memory.rounds) : clock.dispatch(round);
     if (!wait_for_credit(t, net, epoch - 1)) return;
 
-    int const all =
-        first ? (num_tokens_there ? *num_tokens_there : num_tokens) : *frame.memory.num_tokens;
+    int const all = first ? tokens_given(t) : *frame.memory.num_tokens;
     int const left = header_only ? 0 : all - round * frame.shape.round_tokens;
     if (t.block() == 0) {
       if (first) count_experts(t, net, all);
@@ -51,18 +56,30 @@ struct send_rows {
       publish_header(t, net, epoch, left < 0 ? 0 : left);
     }
     if (first) keep_all_routing(t, all);
-    send_chunks(t, net, epoch, frame.tokens_in_round(header_only ? 0 : all, round));
+    send_chunks<Rows<Team>>(t, net, epoch, frame.tokens_in_round(header_only ? 0 : all, round));
     clock.finish(t);
   }
 
  private:
+  // A host that may read device memory has checked the count; elsewhere it is cut to what is there.
+  template <team Team>
+  FERRY_FN int tokens_given(Team const& t) const {
+    if (!num_tokens_there) return num_tokens;
+    int const most = num_tokens < frame.shape.max_tokens ? num_tokens : frame.shape.max_tokens;
+    int const said = *num_tokens_there;
+    int const cut = said < 0 ? 0 : said < most ? said : most;
+    if (cut != said && t.block() == 0 && t.index() == 0 && t.leader())
+      count(t, frame, tally::tokens_misstated, 1);
+    return cut;
+  }
+
   // R3: nobody still reads the inbox rows that are about to be overwritten, on any rank.
   template <team Team, delivery<Team> Net>
   FERRY_FN bool wait_for_credit(Team const& t, Net const& net, std::uint64_t epoch) const {
     bool ok = true;
     for (int d = t.lane(); d < frame.shape.ranks && ok; d += Team::lanes) {
       std::uint64_t seen;
-      ok = t.wait({flag::done, d, -1, epoch}, own_word(net, frame.line_head(slot_field::back, d)),
+      ok = t.wait({flag::done, d, -1, epoch}, own_word(net, frame.line_head(flag_field::back, d)),
                   seen);
     }
     return t.block_all(ok && !t.failed());
@@ -95,9 +112,10 @@ struct send_rows {
   template <team Team, delivery<Team> Net>
   FERRY_FN void publish_header(Team const& t, Net const& net, std::uint64_t epoch, int left) const {
     if (t.index() != 0) return;
+    net.release(t);
     for (int i = t.lane(); i < frame.shape.ranks; i += Team::lanes)
-      net.publish(t, rotated(i), flag::header,
-                  frame.line_head(slot_field::arrived, frame.shape.rank),
+      net.publish(t, rotated<Team>(i), flag::header,
+                  frame.line_head(flag_field::arrived, frame.shape.rank),
                   epoch << epoch_shift(flag::header) | static_cast<std::uint64_t>(left));
   }
 
@@ -117,32 +135,32 @@ struct send_rows {
     count(t, frame, tally::ids_out_of_range, bad);
   }
 
-  template <team Team, delivery<Team> Net>
+  template <class Rows, team Team, delivery<Team> Net>
   FERRY_FN void send_chunks(Team const& t, Net const& net, std::uint64_t epoch,
                             int num_here) const {
-    std::uint32_t* const maps =
-        frame.memory.chunk_maps +
-        static_cast<std::size_t>(t.block()) * static_cast<std::size_t>(frame.shape.ranks);
+    auto* const maps = reinterpret_cast<std::uint32_t*>(t.block_scratch());
     int const worker = t.index() * Team::lanes + t.lane();
     int const workers = t.count() * Team::lanes;
+    int const parts = Rows::parts(frame);
+    std::uint64_t const fnuz = Rows::fnuz_ranks(t, frame);
     sent_bytes sent;
     strided const chunks =
         dealt(t.block(), t.blocks(), ceil_div(num_here, frame.shape.chunk_tokens));
-    for (int c = chunks.first; c < chunks.end && !t.failed(); c += chunks.step) {
+    for (int c = chunks.first; c < chunks.end; c += chunks.step) {
       for (int d = worker; d < frame.shape.ranks; d += workers) maps[d] = 0;
-      t.block_sync();
+      // Also keeps the routing that other teams of this block have copied apart from its readers.
+      if (!t.block_all(!t.failed())) break;
       token_range const range = tokens_of_chunk(c, frame.shape.chunk_tokens, num_here);
-      for (int i = range.begin + t.index(); i < range.end; i += t.count())
-        send_token(t, net, i, maps, 1u << (i - range.begin), sent);
+      int const items = (range.end - range.begin) * parts;
+      for (int item = t.index(); item < items; item += t.count()) {
+        int const in_chunk = item / parts;
+        send_part<Rows>(t, net, {range.begin + in_chunk, item - in_chunk * parts}, fnuz, maps,
+                        1u << in_chunk, sent);
+        if constexpr (Rows::waits_for_stores) t.drain();
+      }
       t.drain();
       t.block_sync();
-      if (t.index() == 0)
-        for (int i = t.lane(); i < frame.shape.ranks; i += Team::lanes) {
-          int const d = rotated(i);
-          net.publish(t, d, flag::arrived,
-                      frame.chunk_flag(slot_field::arrived, frame.shape.rank, c),
-                      epoch << epoch_shift(flag::arrived) | maps[d]);
-        }
+      if (t.index() == 0) publish_chunk(t, net, c, epoch, maps);
       t.block_sync();
     }
     if (t.leader()) {
@@ -151,99 +169,56 @@ struct send_rows {
     }
   }
 
+  template <team Team, delivery<Team> Net>
+  FERRY_FN void publish_chunk(Team const& t, Net const& net, int chunk, std::uint64_t epoch,
+                              std::uint32_t const* maps) const {
+    net.release(t);
+    for (int i = t.lane(); i < frame.shape.ranks; i += Team::lanes) {
+      int const d = rotated<Team>(i);
+      net.publish(t, d, flag::arrived,
+                  frame.chunk_flag(flag_field::arrived, frame.shape.rank, chunk),
+                  epoch << epoch_shift(flag::arrived) | maps[d]);
+    }
+  }
+
   struct sent_bytes {
     std::uint64_t others = 0;
     std::uint64_t self = 0;
   };
+  struct token_part {
+    int in_round;
+    int part;
+  };
 
-  template <team Team, delivery<Team> Net>
-  FERRY_FN void send_token(Team const& t, Net const& net, int in_round, std::uint32_t* maps,
-                           std::uint32_t bit, sent_bytes& sent) const {
+  template <class Rows, team Team, delivery<Team> Net>
+  FERRY_FN void send_part(Team const& t, Net const& net, token_part which, std::uint64_t fnuz,
+                          std::uint32_t* maps, std::uint32_t bit, sent_bytes& sent) const {
     exchange_shape const& shape = frame.shape;
-    int const token = round * shape.round_tokens + in_round;
-    routing const route = routing_of(frame, token);
-    if (route.next_rank(-1) < 0) return;
-    row_place const ready = wire_row(t, token);
-    // Ascending, but starting after this rank: or every source would load the same link at first.
-    for (int pass = 0; pass < 2; ++pass) {
-      int d = pass == 0 ? shape.rank : -1;
-      while ((d = route.next_rank(d)) >= 0 && (pass == 0 || d <= shape.rank)) {
-        net.put(t, d, frame.at(slot_field::rows, shape.rank, in_round), ready.row, shape.row_bytes);
-        if (shape.scale_bytes)
-          net.put(t, d, frame.at(slot_field::scales, shape.rank, in_round),
-                  ready.fnuz_scales && frame.memory.receives_fnuz[d] != std::byte{0}
-                      ? ready.fnuz_scales
-                      : ready.scales,
-                  shape.scale_bytes);
-        put_route(t, net, route, d, in_round);
-        if (t.leader()) {
-          t.fetch_add(maps + d, bit);
-          (d == shape.rank ? sent.self : sent.others) +=
-              shape.row_bytes + shape.scale_bytes + route_bytes(shape.topk);
-        }
-      }
-    }
-  }
-
-  // The row in wire format: where it lies, if it is in that format already, else in team scratch.
-  template <team Team>
-  FERRY_FN row_place wire_row(Team const& t, int token) const {
-    exchange_shape const& shape = frame.shape;
-    std::byte const* const from = tokens + token * token_stride;
-    if (shape.sent == wire::opaque)
-      return {const_cast<std::byte*>(from),
-              scales ? const_cast<std::byte*>(scales + token * scale_stride) : nullptr, nullptr};
-    if (element_of(shape.sent) == type) return {const_cast<std::byte*>(from), nullptr, nullptr};
-    std::byte* const to = t.row_scratch();
-    std::byte* const to_scales = to + round_up(shape.row_bytes, row_align);
-    row_place const place{to, to_scales,
-                          shape.sent == wire::fp8_ue8m0
-                              ? to_scales + round_up(shape.scale_bytes, row_align)
-                              : nullptr};
-    visit_float_type(type, [&]<class T>(T) {
-      for_each_tile(t, shape.hidden, [&](int column, int n) {
-        float v[Team::columns];
-        load_columns<T>(from, column, n, v);
-        store_wire(t, shape.sent, place, column, n, v);
-      });
+    int const token = round * shape.round_tokens + which.in_round;
+    Rows const rows(t, frame, {tokens, token_stride, type, scales, scale_stride}, token, which.part,
+                    fnuz);
+    rows.for_each_rank(t, [&](int d) {
+      rows.put(t, net, d, which.in_round);
+      if (which.part != 0 || !t.leader()) return;
+      t.fetch_add(maps + d, bit);
+      (d == shape.rank ? sent.self : sent.others) +=
+          shape.row_bytes + shape.scale_bytes + route_bytes(shape.topk);
     });
-    t.sync();
-    return place;
   }
 
-  // The choices in d's own numbering, then the weights.
-  template <team Team, delivery<Team> Net>
-  FERRY_FN void put_route(Team const& t, Net const& net, routing const& route, int d,
-                          int in_round) const {
-    int const first = frame.shape.first_expert(d);
-    auto* const words =
-        reinterpret_cast<std::int32_t*>(t.row_scratch() + scratch_for_route(frame.shape));
-    auto* const weights = reinterpret_cast<float*>(words + frame.shape.topk);
-    t.sync();
-    for (int k = t.lane(); k < frame.shape.topk; k += Team::lanes) {
-      words[k] = route.rank(k) == d ? route.choices[k] - first : not_here;
-      weights[k] = route.weights[k];
-    }
-    t.sync();
-    net.put(t, d, frame.at(slot_field::routes, frame.shape.rank, in_round),
-            reinterpret_cast<std::byte const*>(words), route_bytes(frame.shape.topk));
-  }
-
+  // Lanes that publish side by side keep to their own ranks; a single one starts at another rank
+  // than its peers do.
+  template <class Team>
   FERRY_FN int rotated(int i) const {
+    if constexpr (Team::lanes > 1) return i;
     int const d = frame.shape.rank + 1 + i;
     return d < frame.shape.ranks ? d : d - frame.shape.ranks;
   }
 
  public:
-  /// Where a team's scratch holds the route: behind a row and two sets of scales.
-  FERRY_FN static constexpr std::size_t scratch_for_route(exchange_shape const& shape) {
-    return round_up(shape.row_bytes, row_align) + 2 * round_up(shape.scale_bytes, row_align);
-  }
-  /// Bytes of scratch that each team needs, for sending and for returning.
+  /// Bytes of scratch that a team needs which is a block by itself.
   static constexpr std::size_t scratch_bytes(exchange_shape const& shape) {
-    std::size_t const home = round_up(shape.home_bytes, row_align) + shape.home_scale_bytes;
-    std::size_t const out = scratch_for_route(shape) + route_bytes(shape.topk);
-    return home > out ? home : out;
+    return row_scratch_bytes(shape) + block_scratch_bytes(shape);
   }
 };
 

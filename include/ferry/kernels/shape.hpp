@@ -11,6 +11,9 @@
 
 namespace ferry {
 
+/// Most tokens that share an arrived word, whose map has a bit for each.
+inline constexpr int max_chunk_tokens = 16;
+
 /// First expert of `rank` when `experts` are shared out over `ranks`: floor(rank * experts /
 /// ranks).
 FERRY_FN constexpr int first_expert_of(int rank, int ranks, int experts) {

@@ -25,6 +25,8 @@ enum class tally : std::uint8_t {
   returned_self_bytes,
   ids_out_of_range,
   rows_received,
+  rows_without_room,  ///< received, but past the capacity
+  tokens_misstated,   ///< steps whose token count in device memory was out of range, and was cut
   count_
 };
 
@@ -45,7 +47,6 @@ struct step_memory {
   float* weights = nullptr;                ///< [M, K]
   std::int32_t* num_tokens = nullptr;      ///< [1]
   std::uint32_t* expert_counts = nullptr;  ///< [experts], scratch of the counting pass
-  std::uint32_t* chunk_maps = nullptr;     ///< [B, R], scratch: who gets which token of a chunk
 
   // What arrived, copied out of the window while receiving, so that `done` may go out early (R6).
   std::int32_t* seen_tokens = nullptr;  ///< [R] tokens that each source brought to the step
@@ -53,7 +54,7 @@ struct step_memory {
   std::uint16_t* maps = nullptr;        ///< [R, step chunks]
   std::int32_t* plan = nullptr;         ///< [R, M, K] position of each choice, or one of below
   float* plan_weights = nullptr;        ///< [R, M, K]
-  std::int64_t* cursors = nullptr;      ///< [max(B, R), L] next position
+  std::int64_t* cursors = nullptr;      ///< [max(B, R), L] next position, kept between rounds
   std::int32_t* starts = nullptr;       ///< [L]
   std::int32_t* counts = nullptr;       ///< [L] rows that are there
   std::int32_t* wanted = nullptr;       ///< [L] rows that came
@@ -76,8 +77,10 @@ inline constexpr std::int32_t no_room = -2;   ///< in `plan`: here, but past the
 /// The part of every kernel's arguments that stays the same while an exchange lives.
 struct step_frame {
   exchange_shape shape;
+  flag_layout flags;
   slot_layout slot;
-  std::size_t slot_offset = 0;  ///< of this slot in every window
+  std::size_t flags_offset = 0;  ///< of this slot's flags in every window
+  std::size_t slot_offset = 0;   ///< of its rows
   positions layout;
   step_memory memory;
 
@@ -91,11 +94,11 @@ struct step_frame {
                   static_cast<std::size_t>(token));
   }
   /// A source's header word, or a peer's done word.
-  FERRY_FN constexpr std::size_t line_head(slot_field flags, int rank) const {
-    return at(flags, static_cast<std::size_t>(rank));
+  FERRY_FN constexpr std::size_t line_head(flag_field kind, int rank) const {
+    return flags_offset + flags.offset(kind, static_cast<std::size_t>(rank));
   }
-  FERRY_FN constexpr std::size_t chunk_flag(slot_field flags, int rank, int chunk) const {
-    return line_head(flags, rank) + 8 * (1 + static_cast<std::size_t>(chunk));
+  FERRY_FN constexpr std::size_t chunk_flag(flag_field kind, int rank, int chunk) const {
+    return line_head(kind, rank) + 8 * (1 + static_cast<std::size_t>(chunk));
   }
   /// Index of (source, token of the step, choice 0) in plan and plan_weights.
   FERRY_FN constexpr std::size_t planned(int source, int token) const {
@@ -113,6 +116,21 @@ struct step_frame {
     return left < 0 ? 0 : left < shape.round_tokens ? left : shape.round_tokens;
   }
 };
+
+/// Bytes of scratch that each team needs for rows, in any kernel.
+constexpr std::size_t row_scratch_bytes(exchange_shape const& shape) {
+  std::size_t const home = round_up(shape.home_bytes, row_align) + shape.home_scale_bytes;
+  std::size_t const out = round_up(shape.row_bytes, row_align) +
+                          2 * round_up(shape.scale_bytes, row_align) + route_bytes(shape.topk);
+  return round_up(home > out ? home : out, std::size_t{64});
+}
+/// Bytes of scratch that the teams of a block share, in any kernel: a map per rank, or a cursor per
+/// expert.
+constexpr std::size_t block_scratch_bytes(exchange_shape const& shape) {
+  std::size_t const maps = 4 * static_cast<std::size_t>(shape.ranks);
+  std::size_t const cursors = 8 * static_cast<std::size_t>(shape.most_local_experts());
+  return maps > cursors ? maps : cursors;
+}
 
 /// The epochs of the step that a kernel is in. A block counts its own steps, so a replayed graph
 /// advances by itself and no two blocks share a counter.
@@ -159,7 +177,7 @@ class step_clock {
 /// Reads a flag word of this rank's own window that another rank writes.
 template <class Net>
 FERRY_FN std::uint64_t const* own_word(Net const& net, std::size_t offset) {
-  return reinterpret_cast<std::uint64_t const*>(net.own() + offset);
+  return reinterpret_cast<std::uint64_t const*>(net.own_flags() + offset);
 }
 
 template <class Team>

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace ferry {
 
@@ -20,13 +21,24 @@ struct mapped_delivery {
   int rank;
   std::size_t asleep_offset;  ///< of the counters of sleepers, one per writing rank, in each window
 
-  FERRY_FN std::byte* own() const { return windows[rank]; }
+  FERRY_FN std::byte* own_flags() const { return windows[rank]; }
+  FERRY_FN std::byte* own_rows() const { return windows[rank]; }
 
   template <team Team>
   FERRY_FN void put(Team const& t, int to, std::size_t offset, std::byte const* from,
                     std::size_t bytes) const {
     copy_row(t, windows[to] + offset, from, bytes);
   }
+
+  template <team Team, class T>
+  FERRY_FN void put_value(Team const&, int to, std::size_t offset, std::uint32_t lane_offset,
+                          T const& value) const {
+    std::memcpy(windows[to] + offset + lane_offset, &value, sizeof value);
+  }
+
+  /// Each word's own store is a release.
+  template <team Team>
+  FERRY_FN void release(Team const&) const {}
 
   template <team Team>
   FERRY_FN void publish(Team const&, int to, flag, std::size_t offset, std::uint64_t word) const {

@@ -15,7 +15,8 @@ struct network_delivery {
   mapped_delivery mapped;  ///< windows[rank] is null for a peer on the network
   outbox* out;
 
-  FERRY_FN std::byte* own() const { return mapped.own(); }
+  FERRY_FN std::byte* own_flags() const { return mapped.own_flags(); }
+  FERRY_FN std::byte* own_rows() const { return mapped.own_rows(); }
 
   template <team Team>
   FERRY_FN void put(Team const& t, int to, std::size_t offset, std::byte const* from,
@@ -25,6 +26,19 @@ struct network_delivery {
     else if (t.leader())
       out->put(to, offset, from, bytes);
   }
+
+  template <team Team, class T>
+  FERRY_FN void put_value(Team const& t, int to, std::size_t offset, std::uint32_t lane_offset,
+                          T const& value) const {
+    if (mapped.windows[to])
+      mapped.put_value(t, to, offset, lane_offset, value);
+    else
+      out->put(to, offset + lane_offset, reinterpret_cast<std::byte const*>(&value), sizeof value);
+  }
+
+  /// Each word's own store is a release, and its signal covers every earlier put.
+  template <team Team>
+  FERRY_FN void release(Team const&) const {}
 
   template <team Team>
   FERRY_FN void publish(Team const& t, int to, flag kind, std::size_t offset,

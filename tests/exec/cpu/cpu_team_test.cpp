@@ -18,7 +18,8 @@ struct fixture {
   status_record status{};
   waiter waits{{.timeout = std::chrono::milliseconds(20)}, asleep, &status, {}};
   std::byte scratch[64];
-  cpu_team<level> team{2, 5, waits, scratch};
+  std::byte shared[8];
+  cpu_team<level> team{2, 5, waits, scratch, shared};
 };
 
 TEST(cpu_team, is_a_block_of_one_team_of_one_lane) {

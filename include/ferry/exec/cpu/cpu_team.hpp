@@ -4,7 +4,7 @@
 /// A CPU thread as a team of one lane; the compiler's vectors do the rest.
 #pragma once
 
-#include <ferry/base/types.hpp>
+#include <ferry/base/float8_codes.hpp>
 #include <ferry/exec/cpu/streaming.hpp>
 #include <ferry/exec/cpu/waiter.hpp>
 #include <ferry/exec/team.hpp>
@@ -23,14 +23,22 @@ class cpu_team {
  public:
   static constexpr int lanes = 1;
   static constexpr int columns = 2 * scale_block;
+  static constexpr int row_pieces = 1;
   struct chunk {
     alignas(1) std::byte bytes[64];
   };
   using mask = std::uint8_t;
+  using codes = software_codes;
 
   /// `streams`: rows are so many that copies go past the caches.
-  cpu_team(int index, int teams, waiter& waits, std::byte* scratch, bool streams = false)
-      : index_(index), teams_(teams), waits_(&waits), scratch_(scratch), streams_(streams) {}
+  cpu_team(int index, int teams, waiter& waits, std::byte* scratch, std::byte* block_scratch,
+           bool streams = false)
+      : index_(index),
+        teams_(teams),
+        waits_(&waits),
+        scratch_(scratch),
+        block_scratch_(block_scratch),
+        streams_(streams) {}
 
   FERRY_FN int lane() const { return 0; }
   FERRY_FN bool leader() const { return true; }
@@ -49,6 +57,13 @@ class cpu_team {
   FERRY_FN float max_over(float value) const {
     return value;
   }
+  FERRY_FN std::int64_t sum_to(std::int64_t value) const { return value; }
+  FERRY_FN piece load_piece(std::byte const* from) const {
+    return *reinterpret_cast<piece const*>(from);
+  }
+  FERRY_FN void store_piece(std::byte* to, piece const& v) const {
+    *reinterpret_cast<piece*>(to) = v;
+  }
   FERRY_FN void sync() const {}
   FERRY_FN void drain() const {
     if (streams_) finish_streaming();
@@ -66,6 +81,7 @@ class cpu_team {
   }
   FERRY_FN bool failed() const { return waits_->failed(); }
   FERRY_FN std::byte* row_scratch() const { return scratch_; }
+  FERRY_FN std::byte* block_scratch() const { return block_scratch_; }
 
   /// How this team copies a row; short ones stay in the caches.
   FERRY_FN void copy(std::byte* to, std::byte const* from, std::size_t bytes) const {
@@ -82,6 +98,7 @@ class cpu_team {
   int teams_;
   waiter* waits_;
   std::byte* scratch_;
+  std::byte* block_scratch_;
   bool streams_;
 };
 

@@ -19,15 +19,6 @@
 
 namespace ferry {
 
-/// A failure record and the word on which its owner sleeps, as they lie in a window. Written by its
-/// owner alone; peers read them to find the root cause of a failure (R9).
-struct status_record {
-  static constexpr std::uint64_t complete = 1, being_written = 2;
-  std::uint64_t failed;  ///< 0, or one of the above; `record` may be read once it is complete
-  failure record;
-  std::uint64_t waiting;  ///< 0, or 1 + the rank that this one waits for
-};
-
 /// Asked by a waiter every 50 ms, and once more when its deadline has passed.
 /// Returns  true, with the failure filled in, when waiting on makes no sense
 using peer_watch = std::function<bool(awaited const& what, bool expired, failure& found)>;

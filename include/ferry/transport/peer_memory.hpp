@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// Delivery by stores of a device to its peers' memory, over whatever links the devices.
+#pragma once
+
+#include <ferry/transport/delivery.hpp>
+#include <ferry/transport/peer_table.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ferry {
+
+/// All peers mapped. Made by every lane when a kernel begins: a lane keeps where its own peers'
+/// flags lie, because looking that up between a release and a flag would be a load on the one path
+/// that everybody waits for. `Device` gives the instructions.
+template <class Device>
+class peer_memory_delivery {
+ public:
+  FERRY_FN explicit peer_memory_delivery(peer_table const& peers) : peers_(peers) {
+    FERRY_UNROLL
+    for (int i = 0; i < peers_of_lane; ++i)
+      flags_[i] = peers.flags[i * Device::lanes + Device::lane()];
+  }
+
+  FERRY_FN std::byte* own_flags() const { return peers_.flags[peers_.rank]; }
+  FERRY_FN std::byte* own_rows() const { return peers_.rows[peers_.rank]; }
+
+  template <team Team>
+  FERRY_FN void put(Team const& t, int to, std::size_t offset, std::byte const* from,
+                    std::size_t bytes) const {
+    std::byte* const row = peers_.rows[to] + offset;
+    auto const n = static_cast<std::uint32_t>(bytes);
+    auto const lane = static_cast<std::uint32_t>(t.lane());
+    constexpr std::uint32_t lanes = Team::lanes;
+    std::size_t const address =
+        reinterpret_cast<std::size_t>(row) | reinterpret_cast<std::size_t>(from);
+    std::uint32_t const in_pieces = address % 16 == 0 ? n / 16 * 16 : 0;
+    std::uint32_t const in_words = address % 4 == 0 ? n / 4 * 4 : 0;
+    for (std::uint32_t i = 16 * lane; i < in_pieces; i += 16 * lanes)
+      Device::store_through(row, i, t.load_piece(from + i));
+    for (std::uint32_t i = in_pieces + 4 * lane; i < in_words; i += 4 * lanes)
+      Device::store_through(row, i, *reinterpret_cast<std::uint32_t const*>(from + i));
+    for (std::uint32_t i = (in_words > in_pieces ? in_words : in_pieces) + lane; i < n; i += lanes)
+      Device::store_through(row, i, static_cast<std::uint8_t>(from[i]));
+  }
+
+  template <team Team, class T>
+  FERRY_FN void put_value(Team const&, int to, std::size_t offset, std::uint32_t lane_offset,
+                          T const& value) const {
+    Device::store_through(peers_.rows[to] + offset, lane_offset, value);
+  }
+
+  /// Teams have drained: what remains is whatever this target needs before a flag.
+  template <team Team>
+  FERRY_FN void release(Team const&) const {
+    Device::release();
+  }
+
+  /// A device cannot wake a sleeper: a CPU rank looks for itself every 50 ms (R11).
+  template <team Team>
+  FERRY_FN void publish(Team const&, int to, flag, std::size_t offset, std::uint64_t word) const {
+    std::byte* base = flags_[0];
+    FERRY_UNROLL
+    for (int i = 1; i < peers_of_lane; ++i) base = to / Device::lanes == i ? flags_[i] : base;
+    Device::store_word(reinterpret_cast<std::uint64_t*>(base + offset), word);
+  }
+
+ private:
+  static constexpr int peers_of_lane = max_mapped_ranks / Device::lanes;
+
+  peer_table const& peers_;
+  std::byte* flags_[peers_of_lane];
+};
+
+}  // namespace ferry

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+#include <ferry/exec/event.hpp>
+
+#include "base/fail.hpp"
+#include "exec/device_backend.hpp"
+#include "exec/queue_stream.hpp"
+
+namespace ferry {
+
+struct event::state {
+  explicit state(device on) : where(std::move(on)) {}
+  ~state() {
+    device::state const& about = where.about();
+    if (handle) static_cast<void>(about.backend->destroy_event(about.ordinal, handle));
+  }
+  state(state const&) = delete;
+
+  result<device_backend const*> backend_for(queue const& q) const {
+    if (q.where() == where) return where.about().backend;
+    return fail(error_code::invalid_argument, "an event of {} and a queue of {}", where.name(),
+                q.where().name());
+  }
+
+  device where;
+  void* handle = nullptr;  ///< on other devices
+  host_event on_host;      ///< on the CPU
+};
+
+result<event> event::on(device const& where) {
+  event made;
+  made.state_ = std::make_shared<state>(where);
+  device::state const& about = where.about();
+  if (about.backend)
+    FERRY_CHECK(to_result(about.backend->make_event(about.ordinal, &made.state_->handle)));
+  return made;
+}
+
+result<void> event::record(queue& q) {
+  FERRY_TRY(device_backend const* const backend, state_->backend_for(q));
+  if (!backend) {
+    q.on_host().stream.record(state_->on_host);
+    return {};
+  }
+  return to_result(backend->record(state_->where.ordinal(), state_->handle, q.stream()));
+}
+
+result<void> event::hold(queue& q) const {
+  FERRY_TRY(device_backend const* const backend, state_->backend_for(q));
+  if (!backend) return q.on_host().stream.wait_for(state_->on_host);
+  return to_result(backend->wait_event(state_->where.ordinal(), q.stream(), state_->handle));
+}
+
+result<bool> event::happened() const {
+  device::state const& about = state_->where.about();
+  if (!about.backend) return state_->on_host.has_happened();
+  bool done = true;
+  FERRY_CHECK(to_result(about.backend->event_done(about.ordinal, state_->handle, &done)));
+  return done;
+}
+
+}  // namespace ferry
