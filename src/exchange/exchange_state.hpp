@@ -94,7 +94,7 @@ struct microbatch::state final : capture_member {
   std::byte* scratch = nullptr;
   std::size_t scratch_stride = 0;
   std::unique_ptr<waiter> waits;
-  bool streams = false;  ///< the open step has more rows than the caches hold
+  bool streams = false;  ///< the running step has more rows than the caches hold; the queue's
 
   enum class stage { idle, sent, received, returned };
   stage at = stage::idle;

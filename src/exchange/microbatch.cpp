@@ -133,7 +133,7 @@ result<void> microbatch::state::run_on_cpu(cpu_executor& executor, Run const& ke
       scratch_stride,
       {core.mapped.data(), core.shape.rank, core.window.offset(window_field::asleep)},
       core.out.get(),
-      streams};
+      &streams};
   kernels(cpu_launcher{with, *core.kernels, *this});
   std::optional<error> failed;
   if (waits->failed()) failed = explain(core, waits->what_failed());
@@ -175,9 +175,9 @@ result<void> microbatch::dispatch_send(queue& q, dispatch_input const& input) {
   FERRY_TRY(bool const later, s.expect(state::stage::idle, "dispatch_send", q));
   FERRY_CHECK(check_dispatch(s.core, input, later));
   s.most_tokens = std::min<std::int64_t>(input.tokens.rows, s.core.options.max_tokens);
-  s.streams = s.fills_caches(s.most_tokens);
   s.at = state::stage::sent;
   return s.run(q, [&s, input](auto const& launch) {
+    s.streams = s.fills_caches(input.tokens.rows);
     s.sending = sending_of(s.frame, input);
     launch(s.sending);
   });

@@ -19,7 +19,8 @@ struct on_all_teams {
   void operator()(int index, int teams) const {
     std::byte* const scratch = with.scratch + static_cast<std::size_t>(index) * with.scratch_stride;
     cpu_team<Level> const team(index, teams, *with.waits, scratch,
-                               scratch + row_scratch_bytes(kernel.frame.shape), with.streams);
+                               scratch + row_scratch_bytes(kernel.frame.shape),
+                               with.streams && *with.streams);
     if (with.out)
       kernel(team, network_delivery{with.mapped, with.out});
     else
