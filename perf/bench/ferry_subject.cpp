@@ -28,7 +28,10 @@ result<void> ferry_subject::call(part p, int iteration, int slot) {
       result<received> const got = at.dispatch_receive(q);
       return got ? result<void>{} : result<void>{got.error()};
     }
-    case give_back: return at.combine_send(q, work_.results(iteration, slot));
+    case give_back:
+      if (work_.of().results == result_rows::summed)
+        return at.combine_send(q, token_sums{work_.results(iteration, slot)});
+      return at.combine_send(q, work_.results(iteration, slot));
     default: return at.combine_receive(q, work_.output(iteration, slot));
   }
 }

@@ -5,6 +5,7 @@
 #include "window_sizes.hpp"
 
 #include <fmt/format.h>
+#include <ferry/balance/load_files.hpp>
 
 #include <cstdio>
 #include <exception>
@@ -38,7 +39,7 @@ result<void> say(group const& ranks, std::string const& line) {
 }
 
 result<void> bench_on(bench_rank on, settings const& s, std::vector<bench_case> const& cases,
-                      choices_file const* choices) {
+                      recorded_choices const* choices) {
   on.choices = choices;
   bool const first = on.ranks.rank() == 0;
   auto out = json_lines::open(first ? s.json_file : std::nullopt);
@@ -59,10 +60,11 @@ result<void> bench_on(bench_rank on, settings const& s, std::vector<bench_case> 
 
 result<void> run(settings s) {
   FERRY_TRY(int const ranks, ranks_of(s));
-  std::optional<choices_file> choices;
+  std::optional<recorded_choices> choices;
   if (s.choices_file) {
-    FERRY_TRY(choices, read_choices(*s.choices_file));
-    if (!s.topk_given && choices->topk <= 32) s.topk = {static_cast<int>(choices->topk)};
+    FERRY_TRY(routing_trace trace, read_choices(*s.choices_file));
+    choices = {*s.choices_file, std::move(trace)};
+    if (!s.topk_given) s.topk = {choices->trace.topk};
   }
   if (s.sizes) {
     // Every rank of mpirun would print the same.
@@ -83,7 +85,8 @@ result<void> run(settings s) {
 int status_of(error const& e) {
   switch (e.code) {
     case error_code::invalid_argument:
-    case error_code::malformed_input: return misused;
+    case error_code::malformed_input:
+    case error_code::unsupported: return misused;
     case error_code::timeout:
     case error_code::unreachable: return lost;
     default: return failed;

@@ -44,6 +44,7 @@ result<void> check_by_oracle(group const& ranks, workload const& work, exchange&
   queue q;
   for (int slot = 0; slot < work.of().slots; ++slot) {
     oracle::rank_slot run(w, work.rank(), slot, ep, wrong);
+    if (work.of().results == result_rows::summed) run.hand_over_sums();
     do {
       if (!run.advance(q)) break;
     } while (!run.idle());

@@ -113,25 +113,26 @@ result<std::vector<std::int32_t>> make_choices(bench_case const& c, std::uint64_
   return ids;
 }
 
-result<std::vector<std::int32_t>> take_choices(bench_case const& c, choices_file const& file) {
+result<std::vector<std::int32_t>> take_choices(bench_case const& c, recorded_choices const& from) {
+  routing_trace const& trace = from.trace;
   auto const wrong = [&](std::string what) {
-    return error{error_code::invalid_argument, file.name + ": " + std::move(what)};
+    return error{error_code::invalid_argument, from.file + ": " + std::move(what)};
   };
-  if (c.layer >= file.layers) return wrong(fmt::format("layer {} of {}", c.layer, file.layers));
-  if (c.topk != file.topk)
-    return wrong(fmt::format("has {} choices a token, but topk is {}", file.topk, c.topk));
+  if (c.layer >= trace.num_layers)
+    return wrong(fmt::format("layer {} of {}", c.layer, trace.num_layers));
+  if (c.topk != trace.topk)
+    return wrong(fmt::format("has {} choices a token, but topk is {}", trace.topk, c.topk));
   std::int64_t const tokens = std::int64_t{c.ranks} * c.tokens;
-  if (tokens > file.tokens)
-    return wrong(fmt::format("has {} tokens, but {} ranks of {} need {}", file.tokens, c.ranks,
+  if (tokens > trace.num_tokens)
+    return wrong(fmt::format("has {} tokens, but {} ranks of {} need {}", trace.num_tokens, c.ranks,
                              c.tokens, tokens));
   std::vector<std::int32_t> ids;
   for (std::int64_t t = 0; t < tokens; ++t)
-    for (int k = 0; k < c.topk; ++k) {
-      std::int64_t const id = file.at(t, c.layer, k);
-      if (id < -1 || id >= c.experts)
+    for (std::int32_t id : trace.choices(t, c.layer)) {
+      if (id >= c.experts)
         return wrong(fmt::format("token {} of layer {} chooses {}, but there are {} experts", t,
                                  c.layer, id, c.experts));
-      ids.push_back(static_cast<std::int32_t>(id));
+      ids.push_back(id);
     }
   return ids;
 }

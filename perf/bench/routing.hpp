@@ -5,11 +5,12 @@
 #pragma once
 
 #include "bench_case.hpp"
-#include "choices_file.hpp"
 
+#include <ferry/balance/routing_trace.hpp>
 #include <ferry/result.hpp>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace ferry::bench {
@@ -23,10 +24,16 @@ namespace ferry::bench {
 /// Errors   invalid_argument the experts cannot be chosen in this way
 result<std::vector<std::int32_t>> make_choices(bench_case const& c, std::uint64_t seed);
 
-/// The same from a file, rank r's tokens from row r * tokens on.
-/// Errors   invalid_argument the file has no such layer, too few tokens or another topk, or names
-///          an expert that is none
-result<std::vector<std::int32_t>> take_choices(bench_case const& c, choices_file const& file);
+/// Choices that were recorded, and the file they came from.
+struct recorded_choices {
+  std::string file;
+  routing_trace trace;
+};
+
+/// The same of recorded choices, rank r's tokens from row r * tokens on.
+/// Errors   invalid_argument there is no such layer, there are too few tokens or another topk, or
+///          one names an expert that is none
+result<std::vector<std::int32_t>> take_choices(bench_case const& c, recorded_choices const& from);
 
 /// Where the choices lead: what all programs of a case work on.
 struct routes {

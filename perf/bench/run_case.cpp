@@ -95,7 +95,7 @@ result<outcome> run_case(bench_rank const& on, bench_case const& c, settings con
   o.of = c;
   o.carried = carried_by(work);
   o.started = on.started;
-  if (on.choices) o.choices_file = on.choices->name;
+  if (on.choices) o.choices_file = on.choices->file;
   FERRY_TRY(o.programs,
             measure(ranks, line, all,
                     {.seconds = s.seconds, .slots = c.slots, .in_a_row = c.op == operation::step}));

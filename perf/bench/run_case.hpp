@@ -16,8 +16,8 @@ using more_programs =
 /// One rank of a run.
 struct bench_rank {
   group ranks;
-  choices_file const* choices = nullptr;  ///< null: choices are drawn
-  more_programs rivals;                   ///< may be empty
+  recorded_choices const* choices = nullptr;  ///< null: choices are drawn
+  more_programs rivals;                       ///< may be empty
   std::string started;
 };
 

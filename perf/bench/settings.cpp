@@ -92,7 +92,7 @@ void add_routing(CLI::App& app, settings& s) {
 void add_run(CLI::App& app, settings& s) {
   app.add_option("--ranks", s.ranks,
                  "ranks that are threads of this process [2]; without it, under mpirun, its ranks")
-      ->check(CLI::Range(1, 64));
+      ->check(CLI::Range(1, 65536));
   app.add_option("--seconds", s.seconds, "to measure each program of a case for, at most")
       ->check([](std::string const& text) {
         double const value = std::strtod(text.c_str(), nullptr);

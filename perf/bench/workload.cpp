@@ -4,8 +4,8 @@
 #include "workload.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <ferry/base/number_formats.hpp>
+#include <ferry/exec/cpu/streaming.hpp>
 #include <ferry/kernels/columns.hpp>
 
 #include <algorithm>
@@ -29,8 +29,7 @@ float weight_of(std::size_t index) {
 }
 
 std::size_t bytes_beyond_caches() {
-  long const cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return 2 * (cache > 0 ? static_cast<std::size_t>(cache) : std::size_t{32} << 20);
+  return 2 * last_cache_bytes();
 }
 
 /// A row whose element i is f(i % period).
@@ -81,7 +80,7 @@ result<workload> workload::make(bench_case const& c, routes r, int rank) {
   made.sets_ = std::max(c.slots, static_cast<int>(std::min<std::size_t>(
                                      ceil_div(bytes_beyond_caches(), each), 1024)));
   FERRY_TRY(made.memory_, window::plain(each * static_cast<std::size_t>(made.sets_)));
-  for (int i = 0; i < made.sets_; ++i) made.fill(made.set(i, 0));
+  for (int i = 0; i < made.sets_; ++i) made.fill(made.rows_of_set(i));
   return made;
 }
 
@@ -122,11 +121,14 @@ void workload::fill_results(std::byte* to) const {
     }
 }
 
-caller_rows workload::set(int iteration, int slot) const {
-  std::int64_t const turn = std::int64_t{iteration} * case_.slots + slot;
-  std::byte* const base = memory_.data() + static_cast<std::size_t>(turn % sets_) * set_bytes_;
+caller_rows workload::rows_of_set(std::int64_t index) const {
+  std::byte* const base = memory_.data() + static_cast<std::size_t>(index) * set_bytes_;
   return {base + offsets_[0], base + offsets_[1], base + offsets_[2], base + offsets_[3],
           base + offsets_[4]};
+}
+
+caller_rows workload::set(int iteration, int slot) const {
+  return rows_of_set((std::int64_t{iteration} * case_.slots + slot) % sets_);
 }
 
 dispatch_input workload::input(int iteration, int slot) const {

@@ -69,6 +69,7 @@ class workload {
   result<void> check_output(std::byte const* output, char const* who) const;
 
  private:
+  caller_rows rows_of_set(std::int64_t index) const;
   void fill(caller_rows const& to) const;
   void fill_results(std::byte* to) const;
 

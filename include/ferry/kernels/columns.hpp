@@ -79,6 +79,19 @@ FERRY_FN void add_columns(float weight, float const (&v)[N], float (&sum)[N]) {
   for (int i = 0; i < N; ++i) sum[i] = __builtin_fmaf(weight, v[i], sum[i]);
 }
 
+/// sum[i] += weight * element i of n, each in one rounding: the two above in one pass, so that the
+/// numbers never leave the registers between them.
+template <class T, int N>
+FERRY_FN void add_row_columns(std::byte const* row, int column, int n, float weight,
+                              float (&sum)[N]) {
+  T const* const from = reinterpret_cast<T const*>(row) + column;
+  if (n == N) {
+    for (int i = 0; i < N; ++i) sum[i] = __builtin_fmaf(weight, to_float(from[i]), sum[i]);
+  } else {
+    for (int i = 0; i < n; ++i) sum[i] = __builtin_fmaf(weight, to_float(from[i]), sum[i]);
+  }
+}
+
 /// Where a row and its scales lie. `fnuz_scales`: e8m0 scales as a FNUZ receiver takes them; may be
 /// null where nobody does.
 struct row_place {
@@ -240,6 +253,21 @@ FERRY_FN void load_wire(wire from_wire, std::byte const* row, std::byte const* s
     case wire::fp8_e4m3fnuz: return load_fp8<e4m3fnuz>(row, scales, column, n, v);
     default: return;
   }
+}
+
+/// Adds a tile in a format that rows have on their way home.
+template <int N>
+FERRY_FN void add_wire(wire from_wire, std::byte const* row, std::byte const* scales, int column,
+                       int n, float weight, float (&sum)[N]) {
+  switch (from_wire) {
+    case wire::f32: return add_row_columns<float>(row, column, n, weight, sum);
+    case wire::bf16: return add_row_columns<bf16>(row, column, n, weight, sum);
+    case wire::fp16: return add_row_columns<fp16>(row, column, n, weight, sum);
+    default: break;
+  }
+  float v[N];
+  load_wire(from_wire, row, scales, column, n, v);
+  add_columns(weight, v, sum);
 }
 
 }  // namespace ferry
