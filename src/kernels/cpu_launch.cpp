@@ -17,8 +17,7 @@ struct on_all_teams {
   Kernel const& kernel;
 
   void operator()(int index, int teams) const {
-    std::byte* const scratch =
-        with.scratch + static_cast<std::size_t>(index) * with.scratch_stride;
+    std::byte* const scratch = with.scratch + static_cast<std::size_t>(index) * with.scratch_stride;
     cpu_team<Level> const team(index, teams, *with.waits, scratch,
                                scratch + row_scratch_bytes(kernel.frame.shape));
     if (with.out)

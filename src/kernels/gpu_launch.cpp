@@ -34,12 +34,12 @@ __device__ inline void on_team(gpu_arguments<Kernel> const& parameter, Run const
   run(with.kernel, team, native_delivery(with.peers, with.own_flags, with.own_rows));
 }
 
-#define FERRY_GPU_KERNEL(name, teams_on_a_unit, kernel_struct, call)                       \
-  extern "C" __global__ void FERRY_KERNEL_BOUNDS(most_threads, teams_on_a_unit)            \
-      name(FERRY_PARAMETER gpu_arguments<kernel_struct> const with) {                      \
-    on_team(with, [](kernel_struct const& kernel, native_team const& t,                    \
-                     native_delivery const& net) FERRY_INLINED { kernel.call(t, net); });  \
-  }                                                                                        \
+#define FERRY_GPU_KERNEL(name, teams_on_a_unit, kernel_struct, call)                      \
+  extern "C" __global__ void FERRY_KERNEL_BOUNDS(most_threads, teams_on_a_unit)           \
+      name(FERRY_PARAMETER gpu_arguments<kernel_struct> const with) {                     \
+    on_team(with, [](kernel_struct const& kernel, native_team const& t,                   \
+                     native_delivery const& net) FERRY_INLINED { kernel.call(t, net); }); \
+  }                                                                                       \
   static_assert(sizeof(gpu_arguments<kernel_struct>) <= most_argument_bytes)
 
 FERRY_GPU_KERNEL(ferry_send, 4, send_rows, template run<memory_rows>);
@@ -110,8 +110,7 @@ int resident_blocks(gpu_kernel which, int teams, int* blocks) {
   *blocks = INT32_MAX;
   return for_each_kernel(which, [&](void const* kernel) {
     int held = 0;
-    int const status =
-        native_runtime::resident_blocks(kernel, teams * native_device::lanes, &held);
+    int const status = native_runtime::resident_blocks(kernel, teams * native_device::lanes, &held);
     *blocks = std::min(*blocks, held);
     return status;
   });
@@ -120,21 +119,22 @@ int resident_blocks(gpu_kernel which, int teams, int* blocks) {
 constexpr gpu_kernels table{
     .lanes = native_device::lanes,
     .max_teams = most_teams,
-    .send = [](gpu_launch const& with, send_rows const& k) {
-      return launch(with, send_kernels[static_cast<int>(form_of(k, native_device::lanes))], k);
-    },
-    .receive = [](gpu_launch const& with, receive_rows const& k) {
-      return launch(with, receive_kernels[0], k);
-    },
-    .credit = [](gpu_launch const& with, credit_round const& k) {
-      return launch(with, credit_kernels[0], k);
-    },
-    .give_back = [](gpu_launch const& with, return_rows const& k) {
-      return launch(with, return_kernels[static_cast<int>(form_of(k))], k);
-    },
-    .gather = [](gpu_launch const& with, gather_rows const& k) {
-      return launch(with, gather_kernels[static_cast<int>(form_of(k))], k);
-    },
+    .send =
+        [](gpu_launch const& with, send_rows const& k) {
+          return launch(with, send_kernels[static_cast<int>(form_of(k, native_device::lanes))], k);
+        },
+    .receive = [](gpu_launch const& with,
+                  receive_rows const& k) { return launch(with, receive_kernels[0], k); },
+    .credit = [](gpu_launch const& with,
+                 credit_round const& k) { return launch(with, credit_kernels[0], k); },
+    .give_back =
+        [](gpu_launch const& with, return_rows const& k) {
+          return launch(with, return_kernels[static_cast<int>(form_of(k))], k);
+        },
+    .gather =
+        [](gpu_launch const& with, gather_rows const& k) {
+          return launch(with, gather_kernels[static_cast<int>(form_of(k))], k);
+        },
     .load = load_all,
     .resident_blocks = resident_blocks,
     .describe = native_runtime::describe};

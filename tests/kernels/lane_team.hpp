@@ -273,11 +273,11 @@ bool run_on_lanes(lane_grid grid, std::uint64_t seed, waiter& waits, std::byte* 
     auto const n = static_cast<std::size_t>(number);
     auto const first = static_cast<std::size_t>(block * grid.teams);
     run_form(kernel,
-             lane_team<Lanes>(grid, block, number % grid.teams, i % Lanes,
-                              {&teams[n], &blocks[static_cast<std::size_t>(block)], &waits,
-                               scratch + n * scratch_stride,
-                               scratch + first * scratch_stride +
-                                   row_scratch_bytes(kernel.frame.shape)}),
+             lane_team<Lanes>(
+                 grid, block, number % grid.teams, i % Lanes,
+                 {&teams[n], &blocks[static_cast<std::size_t>(block)], &waits,
+                  scratch + n * scratch_stride,
+                  scratch + first * scratch_stride + row_scratch_bytes(kernel.frame.shape)}),
              net);
   });
 }

@@ -54,8 +54,8 @@ TEST(pieces, give_the_scale_that_a_block_range_gives) {
 }
 
 TEST(pieces, unpack_in_the_order_of_memory_and_pack_again) {
-  bf16 const row[8] = {from_float<bf16>(1), from_float<bf16>(-2), from_float<bf16>(3.5f),
-                       from_float<bf16>(4), from_float<bf16>(5),  from_float<bf16>(1e30f),
+  bf16 const row[8] = {from_float<bf16>(1), from_float<bf16>(-2),   from_float<bf16>(3.5f),
+                       from_float<bf16>(4), from_float<bf16>(5),    from_float<bf16>(1e30f),
                        from_float<bf16>(7), from_float<bf16>(-0.0f)};
   auto const p = std::bit_cast<piece>(row);
   float x[8];

@@ -47,9 +47,9 @@ TEST(row_forms, quantise_bf16_in_whole_blocks) {
 }
 
 TEST(row_forms, go_through_memory_where_rows_do_not_start_at_16_bytes) {
-  for (auto const& spoil : {+[](send_rows& k) { k.tokens += 2; },
-                            +[](send_rows& k) { k.token_stride += 8; },
-                            +[](send_rows& k) { k.frame.shape.hidden += 1; }}) {
+  for (auto const& spoil :
+       {+[](send_rows& k) { k.tokens += 2; }, +[](send_rows& k) { k.token_stride += 8; },
+        +[](send_rows& k) { k.frame.shape.hidden += 1; }}) {
     send_rows k = sending(wire::bf16, dtype::bf16, 7168);
     spoil(k);
     EXPECT_EQ(form_of(k, 64), send_form::memory);

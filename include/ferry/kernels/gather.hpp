@@ -53,8 +53,8 @@ struct gather_rows {
       int const in_round = i / parts;
       typename Rows::sources const from(t, frame, round * frame.shape.round_tokens + in_round);
       if (!wait_for_rows(t, net, from, in_round, epoch)) return;
-      rows.gather(t, net.own_rows(), from, in_round,
-                  round * frame.shape.round_tokens + in_round, i - in_round * parts);
+      rows.gather(t, net.own_rows(), from, in_round, round * frame.shape.round_tokens + in_round,
+                  i - in_round * parts);
     }
   }
 

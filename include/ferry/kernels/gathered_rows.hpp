@@ -24,9 +24,8 @@ struct gathered_output {
 /// A row that came home: of rank d (per_rank), or for choice k (per_choice).
 FERRY_FN constexpr std::size_t home_row(step_frame const& frame, int number, int in_round) {
   auto const n = static_cast<std::size_t>(number), token = static_cast<std::size_t>(in_round);
-  return frame.shape.per_choice
-             ? token * static_cast<std::size_t>(frame.shape.topk) + n
-             : n * static_cast<std::size_t>(frame.shape.round_tokens) + token;
+  return frame.shape.per_choice ? token * static_cast<std::size_t>(frame.shape.topk) + n
+                                : n * static_cast<std::size_t>(frame.shape.round_tokens) + token;
 }
 
 /// Takes every type and format, and rows at any address.
@@ -137,14 +136,11 @@ class bf16_gather {
   }
 
  private:
-  FERRY_FN int pieces() const {
-    return static_cast<int>(frame_.shape.home_bytes / sizeof(piece));
-  }
+  FERRY_FN int pieces() const { return static_cast<int>(frame_.shape.home_bytes / sizeof(piece)); }
 
   // Takes up to held_rows rows from `left` and adds them in order.
   FERRY_FN void add_some(Team const& t, std::byte const* own, sources const& from, int in_round,
-                         row_part which, number_set& left,
-                         float (&sum)[held_pieces][8]) const {
+                         row_part which, number_set& left, float (&sum)[held_pieces][8]) const {
     piece v[held_rows][held_pieces];
     float weights[held_rows];
     number_set const all = left;

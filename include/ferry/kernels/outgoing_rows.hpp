@@ -4,8 +4,8 @@
 /// The forms in which rows go out in dispatch: through memory, or through registers.
 ///
 /// A form reads all that a part of a token's record is made of when it is made, routing included;
-/// after that it only stores. A lane's stores to one rank then wait for nothing that the rank before
-/// acknowledges, and no load stands between a chunk's first store and its drain.
+/// after that it only stores. A lane's stores to one rank then wait for nothing that the rank
+/// before acknowledges, and no load stands between a chunk's first store and its drain.
 #pragma once
 
 #include <ferry/kernels/columns.hpp>
@@ -58,8 +58,7 @@ class memory_rows {
     exchange_shape const& shape = frame_.shape;
     net.put(t, d, frame_.at(slot_field::rows, shape.rank, in_round), row_.row, shape.row_bytes);
     if (shape.scale_bytes) {
-      bool const doubled =
-          shape.sent == wire::fp8_ue8m0 && receives_fnuz_[d] != std::byte{0};
+      bool const doubled = shape.sent == wire::fp8_ue8m0 && receives_fnuz_[d] != std::byte{0};
       net.put(t, d, frame_.at(slot_field::scales, shape.rank, in_round),
               row_.scales + (doubled ? round_up(shape.scale_bytes, row_align) : 0),
               shape.scale_bytes);
@@ -131,9 +130,9 @@ class routed_rows {
   template <class F>
   FERRY_FN void for_each_rank(Team const& t, F const& f) const {
     int const ranks = frame_.shape.ranks;
-    int const start = static_cast<int>(
-        static_cast<std::uint32_t>(frame_.shape.rank + 1 + t.block() + t.index()) %
-        static_cast<std::uint32_t>(ranks));
+    int const start =
+        static_cast<int>(static_cast<std::uint32_t>(frame_.shape.rank + 1 + t.block() + t.index()) %
+                         static_cast<std::uint32_t>(ranks));
     number_set left = route_.ranks.from(start), then = route_.ranks.below(start);
     for (;;) {
       if (left.empty()) {
@@ -245,8 +244,7 @@ class quantised_rows : public routed_rows<Team> {
     if constexpr (format::differs_by_flavour)
       for (int first = 0; first < frame.shape.ranks; first += Team::lanes) {
         int const r = first + t.lane();
-        bool const fnuz =
-            r < frame.shape.ranks && frame.memory.receives_fnuz[r] != std::byte{0};
+        bool const fnuz = r < frame.shape.ranks && frame.memory.receives_fnuz[r] != std::byte{0};
         ranks |= static_cast<std::uint64_t>(t.ballot(fnuz)) << first;
       }
     return ranks;

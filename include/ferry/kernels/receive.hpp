@@ -86,9 +86,9 @@ struct receive_rows {
           rows += n;
           before += s < source ? n : 0;
         }
-      std::int64_t const room =
-          !there ? 0
-          : frame.layout.per_expert ? frame.layout.per_expert
+      std::int64_t const room = !there ? 0
+                                : frame.layout.per_expert
+                                    ? frame.layout.per_expert
                                     : round_up(rows, std::int64_t{frame.layout.align});
       std::int64_t const up_to = t.sum_to(room);
       f(e, there, first_start + up_to - room, before, rows);
@@ -112,21 +112,22 @@ struct receive_rows {
     std::int32_t* const wanted = frame.memory.wanted;
     std::int64_t end = 0;
     std::int64_t received = 0;
-    for_each_group(t, net, 0, [&](int e, bool there, std::int64_t start, std::int64_t,
-                                  std::int64_t rows) FERRY_INLINED {
-      std::int64_t const room = limit_of(start) - start;
-      std::int64_t const fit = rows < room ? rows : room < 0 ? 0 : room;
-      if (there) {
-        starts[e] = static_cast<std::int32_t>(
-            start < frame.layout.capacity ? start : frame.layout.capacity);
-        counts[e] = static_cast<std::int32_t>(fit);
-        wanted[e] = static_cast<std::int32_t>(rows < INT32_MAX ? rows : INT32_MAX);
-        received += rows;
-      }
-      // Groups ascend: the last one that has rows ends last.
-      auto const with_rows = static_cast<std::uint64_t>(t.ballot(there && fit > 0));
-      if (with_rows) end = t.broadcast(start + fit, std::bit_width(with_rows) - 1);
-    });
+    for_each_group(
+        t, net, 0,
+        [&](int e, bool there, std::int64_t start, std::int64_t, std::int64_t rows) FERRY_INLINED {
+          std::int64_t const room = limit_of(start) - start;
+          std::int64_t const fit = rows < room ? rows : room < 0 ? 0 : room;
+          if (there) {
+            starts[e] = static_cast<std::int32_t>(
+                start < frame.layout.capacity ? start : frame.layout.capacity);
+            counts[e] = static_cast<std::int32_t>(fit);
+            wanted[e] = static_cast<std::int32_t>(rows < INT32_MAX ? rows : INT32_MAX);
+            received += rows;
+          }
+          // Groups ascend: the last one that has rows ends last.
+          auto const with_rows = static_cast<std::uint64_t>(t.ballot(there && fit > 0));
+          if (with_rows) end = t.broadcast(start + fit, std::bit_width(with_rows) - 1);
+        });
     received = t.sum_to(received);
     if (t.lane() == Team::lanes - 1)
       count(t, frame, tally::rows_received, static_cast<std::uint64_t>(received));
@@ -146,9 +147,10 @@ struct receive_rows {
                             std::int64_t* cursors) const {
     if (round == 0)
       for_each_group(t, net, source,
-                     [&](int e, bool there, std::int64_t start, std::int64_t before, std::int64_t) FERRY_INLINED {
-                       if (there) cursors[e] = start + before;
-                     });
+                     [&](int e, bool there, std::int64_t start, std::int64_t before, std::int64_t)
+                         FERRY_INLINED {
+                           if (there) cursors[e] = start + before;
+                         });
     else
       copy_cursors(t, cursors, kept_cursors(t, source));
     t.sync();
@@ -184,9 +186,9 @@ struct receive_rows {
     return t.block_all(!t.failed());
   }
 
-  // Calls f(token of the chunk, choice, whether the map has the token) for the choices of a chunk in
-  // (token, choice) order, as many at once as the team has lanes; each lane gets one of them. Every
-  // lane makes the same number of calls.
+  // Calls f(token of the chunk, choice, whether the map has the token) for the choices of a chunk
+  // in (token, choice) order, as many at once as the team has lanes; each lane gets one of them.
+  // Every lane makes the same number of calls.
   template <team Team, class F>
   FERRY_FN void for_each_choice(Team const& t, std::uint32_t map, F const& f) const {
     int const topk = frame.shape.topk;
@@ -198,8 +200,7 @@ struct receive_rows {
       int const first = std::countr_zero(left);
       int const i = first + token_of_lane;
       bool const in_map = token_of_lane < tokens && i < max_chunk_tokens && (left >> i & 1) != 0;
-      for (int from = 0; from < topk; from += choices)
-        f(i, from + k, in_map && from + k < topk);
+      for (int from = 0; from < topk; from += choices) f(i, from + k, in_map && from + k < topk);
       left &= first + tokens < max_chunk_tokens ? ~std::uint32_t{0} << (first + tokens) : 0u;
     }
   }
@@ -209,8 +210,8 @@ struct receive_rows {
   FERRY_FN void plan_chunk(Team const& t, Net const& net, int source, int chunk, std::uint32_t map,
                            bool mine, std::int64_t* cursors) const {
     int const first_token = chunk * frame.shape.chunk_tokens;
-    // Read here, not through what the lambda captures: a device's compiler follows an argument to the
-    // kind of memory it points to, but not by that way.
+    // Read here, not through what the lambda captures: a device's compiler follows an argument to
+    // the kind of memory it points to, but not by that way.
     std::int32_t* const plan = frame.memory.plan;
     float* const plan_weights = frame.memory.plan_weights;
     std::byte const* const own = net.own_rows();
@@ -231,9 +232,7 @@ struct receive_rows {
       std::size_t const at =
           frame.planned(source, round * frame.shape.round_tokens + first_token + i) +
           static_cast<std::size_t>(k);
-      plan[at] = e < 0          ? not_here
-                              : next < limit ? static_cast<std::int32_t>(next)
-                                             : no_room;
+      plan[at] = e < 0 ? not_here : next < limit ? static_cast<std::int32_t>(next) : no_room;
       plan_weights[at] = weight;
     });
   }
@@ -301,8 +300,7 @@ struct receive_rows {
              to.window + frame.at(slot_field::rows, source, token), frame.shape.row_bytes);
     if (frame.shape.scale_bytes)
       move_scales(t, to.scales + n * frame.memory.scale_stride,
-                  to.window + frame.at(slot_field::scales, source, token),
-                  frame.shape.scale_bytes);
+                  to.window + frame.at(slot_field::scales, source, token), frame.shape.scale_bytes);
   }
 };
 

@@ -132,9 +132,7 @@ class bf16_sums {
   }
 
  private:
-  FERRY_FN int pieces() const {
-    return static_cast<int>(frame_.shape.home_bytes / sizeof(piece));
-  }
+  FERRY_FN int pieces() const { return static_cast<int>(frame_.shape.home_bytes / sizeof(piece)); }
 
   template <delivery<Team> Net>
   FERRY_FN void put_rows(Team const& t, Net const& net, planned const& plan, number_set choices,

@@ -92,8 +92,8 @@ struct number_set {
 /// ranks they lead to. Needs as many lanes as choices, and at most 64 ranks.
 template <team Team>
 struct lane_route {
-  number_set ranks;       ///< that serve a choice; the same on all lanes
-  std::int32_t rank = -1;  ///< that serves this lane's choice
+  number_set ranks;         ///< that serve a choice; the same on all lanes
+  std::int32_t rank = -1;   ///< that serves this lane's choice
   std::int32_t local = -1;  ///< the choice in that rank's own numbering
   float weight = 0.0f;
 

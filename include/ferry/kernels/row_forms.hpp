@@ -28,9 +28,8 @@ inline bool in_pieces(void const* data, std::int64_t stride, std::size_t row_byt
 
 inline send_form form_of(send_rows const& k, int lanes) {
   exchange_shape const& s = k.frame.shape;
-  std::size_t const bytes = s.sent == wire::opaque
-                                ? s.row_bytes
-                                : static_cast<std::size_t>(s.hidden) * bytes_of(k.type);
+  std::size_t const bytes =
+      s.sent == wire::opaque ? s.row_bytes : static_cast<std::size_t>(s.hidden) * bytes_of(k.type);
   if (!in_pieces(k.tokens, k.token_stride, bytes)) return send_form::memory;
   if (s.sent == wire::opaque || element_of(s.sent) == k.type) {
     bool const words = reinterpret_cast<std::uintptr_t>(k.scales) % 4 == 0 &&

@@ -118,9 +118,8 @@ struct step_frame {
 /// Bytes of scratch that each team needs for rows, in any kernel.
 constexpr std::size_t row_scratch_bytes(exchange_shape const& shape) {
   std::size_t const home = round_up(shape.home_bytes, row_align) + shape.home_scale_bytes;
-  std::size_t const out =
-      round_up(shape.row_bytes, row_align) + 2 * round_up(shape.scale_bytes, row_align) +
-      route_bytes(shape.topk);
+  std::size_t const out = round_up(shape.row_bytes, row_align) +
+                          2 * round_up(shape.scale_bytes, row_align) + route_bytes(shape.topk);
   return round_up(home > out ? home : out, std::size_t{64});
 }
 /// Bytes of scratch that the teams of a block share, in any kernel: a map per rank, or a cursor per

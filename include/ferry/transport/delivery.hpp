@@ -28,8 +28,8 @@ namespace ferry {
 ///                    whatever this block put or read before comes before every word that this
 ///                    team publishes from here to its next put
 ///   publish(team, rank, kind, offset, word)
-///                    L  by lane rank % Team::lanes, after release(): stores the word in the window of `rank`, and wakes who
-///                    sleeps on it
+///                    L  by lane rank % Team::lanes, after release(): stores the word in the window
+///                    of `rank`, and wakes who sleeps on it
 template <class Net, class Team>
 concept delivery = team<Team> &&
     requires(Net const& net, Team const& t, std::size_t offset, std::byte const* from) {

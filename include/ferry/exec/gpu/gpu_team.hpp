@@ -35,9 +35,13 @@ class gpu_team {
   /// To be made by every lane of a block, which meet here.
   FERRY_FN gpu_team(int blocks, int teams, gpu_waits const& waits, gpu_block_memory& memory,
                     std::byte* scratch, std::size_t scratch_stride)
-      : blocks_(blocks), teams_(teams), index_(Device::team()), waits_(waits), memory_(memory),
-        scratch_(scratch + static_cast<std::size_t>(Device::block() * teams + index_) *
-                               scratch_stride) {
+      : blocks_(blocks),
+        teams_(teams),
+        index_(Device::team()),
+        waits_(waits),
+        memory_(memory),
+        scratch_(scratch +
+                 static_cast<std::size_t>(Device::block() * teams + index_) * scratch_stride) {
     if (index_ == 0 && Device::lane() < 3) memory_.objections[Device::lane()] = 0;
     Device::block_sync();
   }
@@ -63,8 +67,8 @@ class gpu_team {
     FERRY_UNROLL
     for (int step = 1; step < lanes; step *= 2) {
       int const from = lane() - step;
-      std::int64_t const other =
-          in_words(value, [&](std::uint32_t w) { return Device::from_lane(w, from & (lanes - 1)); });
+      std::int64_t const other = in_words(
+          value, [&](std::uint32_t w) { return Device::from_lane(w, from & (lanes - 1)); });
       value += from >= 0 ? other : 0;
     }
     return value;

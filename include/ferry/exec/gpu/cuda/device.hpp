@@ -113,8 +113,8 @@ struct native_device {
     store_piece(base + offset, v);
   }
   template <class T>
-  requires(sizeof(T) <= 4)
-  __device__ static void store_through(std::byte* base, std::uint32_t offset, T value) {
+  requires(sizeof(T) <= 4) __device__
+      static void store_through(std::byte* base, std::uint32_t offset, T value) {
     *reinterpret_cast<T*>(known_global(base + offset)) = value;
   }
 

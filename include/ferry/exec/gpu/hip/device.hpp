@@ -54,10 +54,14 @@ struct native_device {
   template <int Step>
   __device__ static float other_half(float value) {
     int const bits = __builtin_bit_cast(int, value);
-    if constexpr (Step == 1) return moved<0xB1>(bits);        // quad_perm [1, 0, 3, 2]
-    else if constexpr (Step == 2) return moved<0x4E>(bits);   // quad_perm [2, 3, 0, 1]
-    else if constexpr (Step == 4) return moved<0x141>(bits);  // row_half_mirror
-    else if constexpr (Step == 8) return moved<0x140>(bits);  // row_mirror
+    if constexpr (Step == 1)
+      return moved<0xB1>(bits);  // quad_perm [1, 0, 3, 2]
+    else if constexpr (Step == 2)
+      return moved<0x4E>(bits);  // quad_perm [2, 3, 0, 1]
+    else if constexpr (Step == 4)
+      return moved<0x141>(bits);  // row_half_mirror
+    else if constexpr (Step == 8)
+      return moved<0x140>(bits);  // row_mirror
     else
       return __builtin_bit_cast(float, from_lane(static_cast<std::uint32_t>(bits), lane() ^ Step));
   }
@@ -84,20 +88,18 @@ struct native_device {
 
   template <class T>
   __device__ static T load_word(T const* at) {
-    return __hip_atomic_load(in_global<T>(at), __ATOMIC_RELAXED,
-                             __HIP_MEMORY_SCOPE_SYSTEM);
+    return __hip_atomic_load(in_global<T>(at), __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   }
   template <class T>
   __device__ static void store_word(T* at, T value) {
-    __hip_atomic_store(in_global<T>(at), value, __ATOMIC_RELAXED,
-                       __HIP_MEMORY_SCOPE_SYSTEM);
+    __hip_atomic_store(in_global<T>(at), value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   }
   /// Stores `value` where there is 0. Whether there was.
   __device__ static bool claim(std::uint64_t* at, std::uint64_t value) {
     std::uint64_t none = 0;
-    return __hip_atomic_compare_exchange_strong(
-        in_global<std::uint64_t>(at), &none, value, __ATOMIC_RELAXED,
-        __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+    return __hip_atomic_compare_exchange_strong(in_global<std::uint64_t>(at), &none, value,
+                                                __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                                __HIP_MEMORY_SCOPE_SYSTEM);
   }
   template <class T>
   __device__ static T add(T* at, T value) {
@@ -127,8 +129,8 @@ struct native_device {
       *in_global<words>(base + offset) = data;
   }
   template <class T>
-  requires(sizeof(T) <= 4)
-  __device__ static void store_through(std::byte* base, std::uint32_t offset, T value) {
+  requires(sizeof(T) <= 4) __device__
+      static void store_through(std::byte* base, std::uint32_t offset, T value) {
     auto* const to = in_global<T>(base + offset);
     __hip_atomic_store(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   }
@@ -145,16 +147,15 @@ struct native_device {
   // lanes.
   __device__ static std::byte* in_scalars(std::byte* p) {
     auto const bits = reinterpret_cast<std::uint64_t>(p);
-    auto const low = static_cast<std::uint32_t>(
-        __builtin_amdgcn_readfirstlane(static_cast<int>(bits)));
-    auto const high = static_cast<std::uint32_t>(
-        __builtin_amdgcn_readfirstlane(static_cast<int>(bits >> 32)));
+    auto const low =
+        static_cast<std::uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(bits)));
+    auto const high =
+        static_cast<std::uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(bits >> 32)));
     return reinterpret_cast<std::byte*>(std::uint64_t{high} << 32 | low);
   }
   template <int Control>
   __device__ static float moved(int bits) {
-    return __builtin_bit_cast(float,
-                              __builtin_amdgcn_update_dpp(0, bits, Control, 0xF, 0xF, true));
+    return __builtin_bit_cast(float, __builtin_amdgcn_update_dpp(0, bits, Control, 0xF, 0xF, true));
   }
 };
 
