@@ -103,10 +103,11 @@ endif()
 # SLP vectoriser makes vectors of pointers, which the compiler then no longer knows to be global.
 set(FERRY_HIP_COMPILE_FLAGS -std=c++20 -O3 -ffp-contract=off -fno-slp-vectorize -fPIC
                             -fvisibility=hidden -Wall -Wextra)
-# 20011 to 20015: a function that both sides may call calls one that is the device's own.
+# 20011 to 20015: a function that both sides may call calls one that is the device's own. The host's
+# compiler knows no `#pragma unroll`.
 set(FERRY_CUDA_COMPILE_FLAGS -std=c++20 -O3 -fmad=false --expt-relaxed-constexpr
                              -diag-suppress=20011,20012,20013,20014,20015
-                             -Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra)
+                             -Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra,-Wno-unknown-pragmas)
 if(FERRY_WERROR)
   list(APPEND FERRY_HIP_COMPILE_FLAGS -Werror)
   list(APPEND FERRY_CUDA_COMPILE_FLAGS -Werror=all-warnings)

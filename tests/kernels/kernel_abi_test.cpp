@@ -43,17 +43,15 @@ struct table {
 template <class Kernel>
 table arguments(char const* kernel) {
   using all = gpu_arguments<Kernel>;
-  return {fmt::format("gpu_arguments<{}>", kernel),
-          sizeof(all),
-          {FIELD(all, blocks, "workgroups of the launch"),
-           FIELD(all, teams, "teams (wavefronts) per workgroup"),
-           FIELD(all, scratch, "[blocks * teams, scratch_stride]; used by the forms through memory"),
-           FIELD(all, scratch_stride, "bytes"),
-           FIELD(all, own_flags, "peers.flags[peers.rank]"),
-           FIELD(all, own_rows, "peers.rows[peers.rank]"),
-           FIELD(all, waits, "gpu_waits"),
-           FIELD(all, peers, "peer_table"),
-           FIELD(all, kernel, "the kernel's own struct")}};
+  return {
+      fmt::format("gpu_arguments<{}>", kernel),
+      sizeof(all),
+      {FIELD(all, blocks, "workgroups of the launch"),
+       FIELD(all, teams, "teams (wavefronts) per workgroup"),
+       FIELD(all, scratch, "[blocks * teams, scratch_stride]; used by the forms through memory"),
+       FIELD(all, scratch_stride, "bytes"), FIELD(all, own_flags, "peers.flags[peers.rank]"),
+       FIELD(all, own_rows, "peers.rows[peers.rank]"), FIELD(all, waits, "gpu_waits"),
+       FIELD(all, peers, "peer_table"), FIELD(all, kernel, "the kernel's own struct")}};
 }
 
 table waits() {
@@ -114,15 +112,16 @@ table give_back() {
            FIELD(return_rows, credit_only, "1: a released step, only `done` goes out")}};
 }
 table gather() {
-  return {"gather_rows",
-          sizeof(gather_rows),
-          {FIELD(gather_rows, frame, "step_frame"), FIELD(gather_rows, output, "[T, hidden] of `type`"),
-           FIELD(gather_rows, output_stride, "bytes"),
-           FIELD(gather_rows, added, "[T, hidden] of `type`, or null"),
-           FIELD(gather_rows, added_stride, "bytes"),
-           FIELD(gather_rows, type, "dtype of output and added rows"),
-           FIELD(gather_rows, round, "from 0"),
-           FIELD(gather_rows, skip, "1: a released step, nothing comes home")}};
+  return {
+      "gather_rows",
+      sizeof(gather_rows),
+      {FIELD(gather_rows, frame, "step_frame"), FIELD(gather_rows, output, "[T, hidden] of `type`"),
+       FIELD(gather_rows, output_stride, "bytes"),
+       FIELD(gather_rows, added, "[T, hidden] of `type`, or null"),
+       FIELD(gather_rows, added_stride, "bytes"),
+       FIELD(gather_rows, type, "dtype of output and added rows"),
+       FIELD(gather_rows, round, "from 0"),
+       FIELD(gather_rows, skip, "1: a released step, nothing comes home")}};
 }
 table frame() {
   return {"step_frame",
@@ -137,21 +136,22 @@ table frame() {
            FIELD(step_frame, layout, "positions"), FIELD(step_frame, memory, "step_memory")}};
 }
 table shape() {
-  return {"exchange_shape",
-          sizeof(exchange_shape),
-          {FIELD(exchange_shape, rank, "this rank"), FIELD(exchange_shape, ranks, "at most 64"),
-           FIELD(exchange_shape, experts, "of all ranks"), FIELD(exchange_shape, topk, "at most 32"),
-           FIELD(exchange_shape, hidden, "columns of a row"),
-           FIELD(exchange_shape, max_tokens, "most tokens of a rank in a step"),
-           FIELD(exchange_shape, round_tokens, "most tokens of a rank in a round"),
-           FIELD(exchange_shape, chunk_tokens, "1, 2, 4, 8 or 16"),
-           FIELD(exchange_shape, per_choice, "1: every choice's row comes home"),
-           FIELD(exchange_shape, sent, "wire of rows to the experts"),
-           FIELD(exchange_shape, returned, "wire of rows home"),
-           FIELD(exchange_shape, row_bytes, "of a row to the experts"),
-           FIELD(exchange_shape, scale_bytes, "of its scales"),
-           FIELD(exchange_shape, home_bytes, "of a row home"),
-           FIELD(exchange_shape, home_scale_bytes, "of its scales")}};
+  return {
+      "exchange_shape",
+      sizeof(exchange_shape),
+      {FIELD(exchange_shape, rank, "this rank"), FIELD(exchange_shape, ranks, "at most 64"),
+       FIELD(exchange_shape, experts, "of all ranks"), FIELD(exchange_shape, topk, "at most 32"),
+       FIELD(exchange_shape, hidden, "columns of a row"),
+       FIELD(exchange_shape, max_tokens, "most tokens of a rank in a step"),
+       FIELD(exchange_shape, round_tokens, "most tokens of a rank in a round"),
+       FIELD(exchange_shape, chunk_tokens, "1, 2, 4, 8 or 16"),
+       FIELD(exchange_shape, per_choice, "1: every choice's row comes home"),
+       FIELD(exchange_shape, sent, "wire of rows to the experts"),
+       FIELD(exchange_shape, returned, "wire of rows home"),
+       FIELD(exchange_shape, row_bytes, "of a row to the experts"),
+       FIELD(exchange_shape, scale_bytes, "of its scales"),
+       FIELD(exchange_shape, home_bytes, "of a row home"),
+       FIELD(exchange_shape, home_scale_bytes, "of its scales")}};
 }
 table layout() {
   return {"positions",
@@ -168,32 +168,47 @@ table memory() {
            FIELD(step_memory, weights, "[max_tokens, topk] f32"),
            FIELD(step_memory, num_tokens, "[1] i32"),
            FIELD(step_memory, expert_counts, "[experts] u32"),
-           FIELD(step_memory, seen_tokens, "[ranks] i32"), FIELD(step_memory, rounds, "[1] i32"),
+           FIELD(step_memory, seen_tokens, "[ranks] i32"),
+           FIELD(step_memory, rounds, "[1] i32"),
            FIELD(step_memory, maps, "[ranks, chunks of a step] u16"),
            FIELD(step_memory, plan, "[ranks, max_tokens, topk] i32"),
            FIELD(step_memory, plan_weights, "[ranks, max_tokens, topk] f32"),
            FIELD(step_memory, cursors, "[max(blocks, ranks), local experts] i64"),
            FIELD(step_memory, starts, "[local experts] i32"),
            FIELD(step_memory, counts, "[local experts] i32"),
-           FIELD(step_memory, wanted, "[local experts] i32"), FIELD(step_memory, end, "[1] i32"),
+           FIELD(step_memory, wanted, "[local experts] i32"),
+           FIELD(step_memory, end, "[1] i32"),
            FIELD(step_memory, index, "[capacity] i32, in_place only"),
            FIELD(step_memory, rows, "[capacity, row_stride]"),
            FIELD(step_memory, scales, "[capacity, scale_stride]"),
-           FIELD(step_memory, row_stride, "bytes"), FIELD(step_memory, scale_stride, "bytes"),
-           FIELD(step_memory, ticks, "[4, blocks] u64"), FIELD(step_memory, tallies, "[6] u64"),
+           FIELD(step_memory, row_stride, "bytes"),
+           FIELD(step_memory, scale_stride, "bytes"),
+           FIELD(step_memory, ticks, "[4, blocks] u64"),
+           FIELD(step_memory, tallies, "[6] u64"),
            FIELD(step_memory, receives_fnuz, "[ranks] bytes: 1 where fp8 is FNUZ"),
            FIELD(step_memory, owners, "[experts] i32: rank of each expert")}};
 }
 
 std::vector<table> all_tables() {
-  return {arguments<send_rows>("send_rows"), waits(), peers(),   send(),  routing(), receive(),
-          credit(),                          give_back(), gather(), frame(), shape(),   layout(),
+  return {arguments<send_rows>("send_rows"),
+          waits(),
+          peers(),
+          send(),
+          routing(),
+          receive(),
+          credit(),
+          give_back(),
+          gather(),
+          frame(),
+          shape(),
+          layout(),
           memory()};
 }
 
 std::string markdown(table const& t) {
-  std::string text = fmt::format("### {}: {} bytes\n\n| field | offset | size | meaning |\n|---|---|---|---|\n",
-                                 t.name, t.size);
+  std::string text =
+      fmt::format("### {}: {} bytes\n\n| field | offset | size | meaning |\n|---|---|---|---|\n",
+                  t.name, t.size);
   for (field const& f : t.fields)
     text += fmt::format("| `{}` | {} | {} | {} |\n", f.name, f.offset, f.size, f.meaning);
   return text;
@@ -228,7 +243,8 @@ TEST(kernel_abi, names_every_byte_that_means_something) {
 TEST(kernel_abi, fits_what_devices_take_as_arguments) {
   EXPECT_LE(sizeof(gpu_arguments<send_rows>), most_argument_bytes);
   EXPECT_LE(sizeof(gpu_arguments<gather_rows>), most_argument_bytes);
-  EXPECT_EQ(offsetof(gpu_arguments<send_rows>, kernel), offsetof(gpu_arguments<gather_rows>, kernel));
+  EXPECT_EQ(offsetof(gpu_arguments<send_rows>, kernel),
+            offsetof(gpu_arguments<gather_rows>, kernel));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@
 #if defined(__HIP__)
 #define FERRY_KERNEL_BOUNDS(threads, teams_on_a_unit) __launch_bounds__(threads, teams_on_a_unit)
 #else
-#define FERRY_KERNEL_BOUNDS(threads, teams_on_a_unit) __launch_bounds__(threads)
+#define FERRY_KERNEL_BOUNDS(threads, teams_on_a_unit) __launch_bounds__(threads, 1)
 #endif
 
 /// A kernel's parameter that is read where the launch has put it.

@@ -22,9 +22,8 @@ class peer_memory_delivery {
   /// an argument of its own points to.
   FERRY_FN peer_memory_delivery(peer_table const& peers, std::byte* own_flags, std::byte* own_rows)
       : peers_(peers), own_flags_(own_flags), own_rows_(own_rows) {
-    FERRY_UNROLL
-    for (int i = 0; i < peers_of_lane; ++i)
-      flags_[i] = peers.flags[i * Device::lanes + Device::lane()];
+    low_flags_ = peers.flags[Device::lane()];
+    if constexpr (two_peers) high_flags_ = peers.flags[Device::lanes + Device::lane()];
   }
 
   FERRY_FN std::byte* own_flags() const { return own_flags_; }
@@ -64,20 +63,21 @@ class peer_memory_delivery {
   /// A device cannot wake a sleeper: a CPU rank looks for itself every 50 ms (R11).
   template <team Team>
   FERRY_FN void publish(Team const&, int to, flag, std::size_t offset, std::uint64_t word) const {
-    std::byte* base = flags_[0];
-    FERRY_UNROLL
-    for (int i = 1; i < peers_of_lane; ++i)
-      if (to / Device::lanes == i) base = flags_[i];  // no `?:`, which may choose between addresses
+    std::byte* base = low_flags_;
+    if constexpr (two_peers)
+      if (to >= Device::lanes) base = high_flags_;
     Device::store_word(reinterpret_cast<std::uint64_t*>(base + offset), word);
   }
 
  private:
-  static constexpr int peers_of_lane = max_mapped_ranks / Device::lanes;
+  static constexpr bool two_peers = max_mapped_ranks > Device::lanes;
+  static_assert(max_mapped_ranks <= 2 * Device::lanes);
 
   peer_table const& peers_;
   std::byte* own_flags_;
   std::byte* own_rows_;
-  std::byte* flags_[peers_of_lane];
+  std::byte* low_flags_;             ///< of the rank with this lane's number
+  std::byte* high_flags_ = nullptr;  ///< of the rank `lanes` later
 };
 
 }  // namespace ferry
