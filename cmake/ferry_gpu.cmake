@@ -42,13 +42,16 @@ function(ferry_hip_knows architecture result)
 endfunction()
 
 set(FERRY_HIP_TARGETS "")
+set(FERRY_HIP_COMPILER "")
 if(FERRY_HIP AND NOT FERRY_SANITIZE)
   # ROCm's own compiler knows its files; Debian's packages need help.
-  find_program(FERRY_HIP_COMPILER NAMES amdclang++ PATHS $ENV{ROCM_PATH} /opt/rocm
+  find_program(FERRY_ROCM_COMPILER NAMES amdclang++ PATHS $ENV{ROCM_PATH} /opt/rocm
                PATH_SUFFIXES lib/llvm/bin llvm/bin bin)
   set(FERRY_HIP_FLAGS "")
+  set(FERRY_HIP_COMPILER "${FERRY_ROCM_COMPILER}")
   if(NOT FERRY_HIP_COMPILER)
-    find_program(FERRY_HIP_COMPILER NAMES clang++-19)
+    find_program(FERRY_CLANG_19 NAMES clang++-19)
+    set(FERRY_HIP_COMPILER "${FERRY_CLANG_19}")
     find_path(FERRY_HIP_BITCODE oclc_isa_version_90a.bc
               PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/amdgcn/bitcode /usr/lib/amdgcn/bitcode)
     find_path(FERRY_HIP_HEADERS hip/hip_runtime.h)
@@ -60,13 +63,13 @@ if(FERRY_HIP AND NOT FERRY_SANITIZE)
       set(FERRY_HIP_FLAGS --rocm-path=/usr --rocm-device-lib-path=${PROJECT_BINARY_DIR}/hip_bitcode)
     endif()
     if(NOT FERRY_HIP_BITCODE OR NOT FERRY_HIP_HEADERS OR NOT FERRY_HIP_LINKER)
-      set(FERRY_HIP_COMPILER "FERRY_HIP_COMPILER-NOTFOUND")
+      set(FERRY_HIP_COMPILER "")
     endif()
   else()
     cmake_path(GET FERRY_HIP_COMPILER PARENT_PATH ferry_hip_bin)
     find_program(FERRY_HIP_BUNDLER NAMES clang-offload-bundler HINTS ${ferry_hip_bin})
   endif()
-  mark_as_advanced(FERRY_HIP_COMPILER FERRY_HIP_BUNDLER)
+  mark_as_advanced(FERRY_ROCM_COMPILER FERRY_CLANG_19 FERRY_HIP_BUNDLER)
   if(FERRY_HIP_COMPILER AND FERRY_HIP_BUNDLER)
     set(FERRY_HIP_TARGETS ${FERRY_HIP_ARCHITECTURES})
     if(NOT FERRY_HIP_TARGETS)
@@ -155,7 +158,8 @@ function(ferry_hip_object name source)
   ferry_object_target(${name} ${at}.o)
 endfunction()
 
-# ferry_cuda_object(NAME SOURCE): likewise with nvcc; the PTX lies in the build folder as NAME.ptx.
+# ferry_cuda_object(NAME SOURCE): likewise with nvcc. In the build folder's NAME_code lie the PTX, under
+# the source's name, and as registers.txt what the assembler says of each kernel.
 function(ferry_cuda_object name source)
   set(includes -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src)
   cmake_path(ABSOLUTE_PATH source)
@@ -164,12 +168,14 @@ function(ferry_cuda_object name source)
   foreach(architecture IN LISTS FERRY_CUDA_ARCHITECTURES)
     list(APPEND codes -gencode=arch=compute_${architecture},code=[sm_${architecture},compute_${architecture}])
   endforeach()
-  list(GET FERRY_CUDA_ARCHITECTURES 0 first)
   add_custom_command(
     OUTPUT ${at}.o
-    COMMAND ${FERRY_CUDA_COMPILER} -x cu -ccbin ${CMAKE_CXX_COMPILER} ${codes}
-            ${FERRY_CUDA_COMPILE_FLAGS} ${includes} -MD -MF ${at}.o.d -MT ${at}.o -c ${source}
-            -o ${at}.o
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${at}_code
+    COMMAND ${CMAKE_COMMAND} -DMESSAGES=${at}_code/registers.txt
+            -P ${PROJECT_SOURCE_DIR}/cmake/run_to_file.cmake --
+            ${FERRY_CUDA_COMPILER} -x cu -ccbin ${CMAKE_CXX_COMPILER} ${codes}
+            ${FERRY_CUDA_COMPILE_FLAGS} ${includes} --keep --keep-dir ${at}_code -Xptxas=-v
+            -MD -MF ${at}.o.d -MT ${at}.o -c ${source} -o ${at}.o
     DEPENDS ${source} DEPFILE ${at}.o.d VERBATIM
     COMMENT "Compiling ${name} for NVIDIA GPUs")
   ferry_object_target(${name} ${at}.o)

@@ -26,7 +26,7 @@ constexpr int most_teams = 8;
 constexpr int most_threads = most_teams * native_device::lanes;
 
 template <class Kernel, class Run>
-FERRY_FN void on_team(gpu_arguments<Kernel> const& parameter, Run const& run) {
+__device__ inline void on_team(gpu_arguments<Kernel> const& parameter, Run const& run) {
   gpu_arguments<Kernel> const& with = native_device::argument(parameter);
   __shared__ gpu_block_memory memory;
   native_team const team(with.blocks, with.teams, with.waits, memory, with.scratch,

@@ -131,9 +131,12 @@ template <class T, class Codes>
 struct f32_scaled_codes {
   using scale = float;
   static constexpr bool differs_by_flavour = false;
-  /// What lanes compare of their parts of a block, and the scale that the largest one gives.
-  FERRY_FN static float key(block_range range) { return range.amax(); }
-  FERRY_FN static scale scale_of(float key) { return block_scale<T>(key); }
+  /// What counts of an element's magnitude_bits() when a block's largest is sought, and the scale
+  /// that the largest gives. Here only what is finite does.
+  FERRY_FN static std::uint32_t counted(std::uint32_t magnitude) {
+    return magnitude < f32_infinity ? magnitude : 0;
+  }
+  FERRY_FN static scale scale_of(float largest) { return block_scale<T>(largest); }
   FERRY_FN static std::uint32_t codes(float a, float b, float c, float d, scale s) {
     return Codes::template of<T>(a / s, b / s, c / s, d / s);
   }
@@ -149,13 +152,13 @@ template <class Codes>
 struct power_scaled_codes {
   using scale = e8m0;
   static constexpr bool differs_by_flavour = true;
-  // A NaN anywhere decides alone, so it may stand above all that is finite.
-  FERRY_FN static float key(block_range range) {
-    return range.has_nan != 0 ? float_of(f32_infinity) : range.amax();
+  // A NaN anywhere decides alone, so it stands above all that is finite, where infinity would.
+  FERRY_FN static std::uint32_t counted(std::uint32_t magnitude) {
+    return magnitude > f32_infinity ? f32_infinity : magnitude == f32_infinity ? 0 : magnitude;
   }
-  FERRY_FN static scale scale_of(float key) {
-    bool const has_nan = bits_of(key) == f32_infinity;
-    return block_exponent({has_nan ? 0 : magnitude_bits(key), has_nan});
+  FERRY_FN static scale scale_of(float largest) {
+    bool const has_nan = bits_of(largest) == f32_infinity;
+    return block_exponent({has_nan ? 0 : magnitude_bits(largest), has_nan});
   }
   FERRY_FN static std::uint32_t codes(float a, float b, float c, float d, scale s) {
     std::uint32_t const bits = s.bits;

@@ -267,7 +267,7 @@ class quantised_rows : public routed_rows<Team> {
     FERRY_UNROLL
     for (int j = 0; j < Team::row_pieces; ++j) {
       typename format::scale const s = format::scale_of(
-          t.template max_over<lanes_of_block>(format::key(range_of_bf16(x[j][0], x[j][1]))));
+          t.template max_over<lanes_of_block>(largest_bf16<format>(x[j][0], x[j][1])));
       if (t.lane() % lanes_of_block == j) scale_ = s;
       FERRY_UNROLL
       for (int h = 0; h < 2; ++h) {

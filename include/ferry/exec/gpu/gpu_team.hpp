@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace ferry {
 
@@ -112,10 +113,11 @@ class gpu_team {
     if constexpr (sizeof(T) == 4) {
       return __builtin_bit_cast(T, f(__builtin_bit_cast(std::uint32_t, value)));
     } else {
-      auto const bits = __builtin_bit_cast(std::uint64_t, value);
+      static_assert(std::is_integral_v<T>);
+      auto const bits = static_cast<std::uint64_t>(value);
       std::uint64_t const low = f(static_cast<std::uint32_t>(bits));
       std::uint64_t const high = f(static_cast<std::uint32_t>(bits >> 32));
-      return __builtin_bit_cast(T, high << 32 | low);
+      return static_cast<T>(high << 32 | low);
     }
   }
   template <int Group, int Step>

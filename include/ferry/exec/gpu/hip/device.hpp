@@ -24,10 +24,6 @@ struct native_device {
   // which wait for the block's own memory as well.
   template <class T>
   using global = __attribute__((address_space(1))) T;
-  template <class T>
-  __device__ static global<T>* in_global(void const* p) {
-    return (global<T>*)p;  // no named cast changes a space
-  }
   typedef std::uint32_t words __attribute__((ext_vector_type(4)));
 
   /// A kernel's only argument, where the launch has put it. Its parameter is a copy of that, which
@@ -143,6 +139,10 @@ struct native_device {
   __device__ static std::uint64_t clock() { return __builtin_amdgcn_s_memrealtime(); }
 
  private:
+  template <class T>
+  __device__ static global<T>* in_global(void const* p) {
+    return (global<T>*)p;  // no named cast changes a space
+  }
   // The compiler does not see by itself that an operand of its own instruction is the same on all
   // lanes.
   __device__ static std::byte* in_scalars(std::byte* p) {
