@@ -38,6 +38,8 @@ endforeach()
 
 # The same kernels for GPUs, in the backends' libraries.
 if(TARGET ferry_hip)
+  # Two objects of one library need names of their own for what the compiler adds to each.
+  list(APPEND FERRY_HIP_COMPILE_FLAGS -Xclang -cuid=ferry_row_kernels)
   ferry_hip_object(ferry_hip_row_kernels gpu_row_kernels.cpp)
   target_link_libraries(ferry_hip PRIVATE ferry_hip_row_kernels)
 endif()
