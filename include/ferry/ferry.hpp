@@ -10,6 +10,8 @@
 #include <ferry/graph.hpp>
 #include <ferry/group.hpp>
 #include <ferry/options.hpp>
+#include <ferry/overlap.hpp>
+#include <ferry/overlap_pays.hpp>
 #include <ferry/placement.hpp>
 #include <ferry/queue.hpp>
 #include <ferry/result.hpp>

@@ -90,10 +90,13 @@ int launch_on(int lanes, strip_launch const& with, Kernel const& kernel) {
     return 1 + static_cast<int>(to.outcome().error().code);
   }
   static std::atomic<std::uint64_t> launches = 0;
-  emulated_stream(with.stream).put([=, grid = lane_grid{with.blocks, with.teams}] {
-    return run_on_strips(grid, lanes, ++launches, there);
-  });
-  return 0;
+  result<void> const put =
+      emulated_stream(with.stream).put([=, grid = lane_grid{with.blocks, with.teams}] {
+        return run_on_strips(grid, lanes, ++launches, there);
+      });
+  if (put) return 0;
+  last_message() = put.error().message;
+  return 1 + static_cast<int>(put.error().code);
 }
 
 template <class Kernel>

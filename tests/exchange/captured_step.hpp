@@ -95,11 +95,18 @@ class captured_step {
             .num_tokens = num_tokens_.there<std::int32_t>()});
   }
   result<void> receive(queue& q) {
+    FERRY_CHECK(receive_only(q));
+    return run_experts(q);
+  }
+  result<void> receive_only(queue& q) {
     result<received> const in = at_.dispatch_receive(q);
-    if (!in) return in.error();
-    FERRY_CHECK(received_.fetch_from(q, in->rows.data));
-    FERRY_CHECK(starts_.fetch_from(q, in->starts));
-    FERRY_CHECK(counts_.fetch_from(q, in->counts));
+    return in ? result<void>{} : in.error();
+  }
+  result<void> run_experts(queue& q) {
+    received const& in = at_.last_received();
+    FERRY_CHECK(received_.fetch_from(q, in.rows.data));
+    FERRY_CHECK(starts_.fetch_from(q, in.starts));
+    FERRY_CHECK(counts_.fetch_from(q, in.counts));
     FERRY_CHECK(q.run([this]() -> result<void> {
       work();
       return {};

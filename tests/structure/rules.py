@@ -28,6 +28,8 @@ API_LAYER = {
     "group.hpp": "group",
     "mpi.hpp": "group",
     "exchange.hpp": "exchange",
+    "overlap.hpp": "exchange",
+    "overlap_pays.hpp": "exchange",
     "placement.hpp": "balance",
     "ferry.hpp": "top",
 }
