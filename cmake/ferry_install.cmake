@@ -9,7 +9,7 @@ set(FERRY_INSTALLED_COMPONENTS "")
 install(TARGETS ferry_headers ferry EXPORT ferryTargets FILE_SET HEADERS)
 install(EXPORT ferryTargets NAMESPACE ferry:: DESTINATION ${FERRY_CMAKE_DIR})
 
-foreach(component IN ITEMS mpi deepseek)
+foreach(component IN ITEMS mpi files deepseek)
   if(TARGET ferry_${component})
     list(APPEND FERRY_INSTALLED_COMPONENTS ${component})
     get_target_property(header_sets ferry_${component} HEADER_SETS)

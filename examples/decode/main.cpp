@@ -10,6 +10,7 @@
 #include "options.hpp"
 #include "plan.hpp"
 #include "prompts.hpp"
+#include "rank_device.hpp"
 #include "report.hpp"
 #include "texts.hpp"
 
@@ -121,8 +122,9 @@ std::vector<sequence> sequences_of(job const& j, int rank, int num_ranks) {
   return mine;
 }
 
-deepseek::model_options model_options_of(options const& o, plan const& sizes) {
+deepseek::model_options model_options_of(options const& o, plan const& sizes, device where) {
   deepseek::model_options m;
+  m.where = std::move(where);
   m.compute = o.compute;
   m.wire = o.wire;
   m.combine_wire = o.combine_wire;
@@ -172,12 +174,15 @@ result<void> decode_on(job const& j, group const& ranks) {
   FERRY_TRY(auto shown, console::open(j.o, j.tokenizer, ranks.rank()));
   auto start = std::chrono::steady_clock::now();
   auto sizes = make_plan(j.prompts, j.o.max_new_tokens, ranks.size());
+  FERRY_TRY(auto where, device_of_rank(j.o.device, ranks.rank()));
+  FERRY_CHECK(check_steps(j.o.steps, where));
   FERRY_TRY(auto model,
-            deepseek::model::load(j.weights, j.config, ranks, model_options_of(j.o, sizes)));
+            deepseek::model::load(j.weights, j.config, ranks, model_options_of(j.o, sizes, where)));
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  shown.say(fmt::format("{}: {}, {} rank{}, {} prompt{}, loaded in {:.1f} s", j.o.model.string(),
-                        to_string(j.o.compute), ranks.size(), ranks.size() == 1 ? "" : "s",
-                        j.prompts.size(), j.prompts.size() == 1 ? "" : "s", took.count()));
+  shown.say(fmt::format("{}: {} on {}, {} rank{}, {} prompt{}, loaded in {:.1f} s",
+                        j.o.model.string(), to_string(j.o.compute), where.name(), ranks.size(),
+                        ranks.size() == 1 ? "" : "s", j.prompts.size(),
+                        j.prompts.size() == 1 ? "" : "s", took.count()));
   end_rule rule{j.o.max_new_tokens, j.eos_ids};
   FERRY_TRY(auto runner, step_runner::make(model, ranks, j.o.steps));
   decoder d(runner, ranks, sizes, j.config.vocab_size, sequences_of(j, ranks.rank(), ranks.size()),

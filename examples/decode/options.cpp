@@ -121,6 +121,18 @@ void add_steps(CLI::App& app, options& o) {
       "once [interleaved]");
 }
 
+void add_device(CLI::App& app, options& o) {
+  app.add_option("--device", o.device,
+                 "what a rank computes on: cpu, hip, hip:i, cuda, cuda:i, emulated:32 or "
+                 "emulated:64 [the best that is there]")
+      ->check([](std::string const& text) {
+        result<device> const there = device::open(text);
+        bool const wrong = !there && there.error().code == error_code::invalid_argument;
+        return wrong ? there.error().message : std::string();
+      })
+      ->type_name("NAME");
+}
+
 void add_output(CLI::App& app, options& o) {
   app.add_option(
          "--dump-logits", o.logits_file,
@@ -150,6 +162,7 @@ std::variant<options, int> parse(int argc, char** argv) {
   options o;
   add_input(app, o);
   add_sampling(app, o);
+  add_device(app, o);
   add_choice(app, "--dtype", o.compute, computes, "arithmetic of the model [f32]");
   auto* out = add_choice(app, "--wire", o.wire, wires, "rows to the experts [the dtype]");
   auto* home =

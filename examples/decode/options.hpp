@@ -30,6 +30,7 @@ struct options {
   double temperature = 0;  ///< 0: the best token, the lowest id among equals
   std::uint64_t seed = 0;
 
+  std::string device;  ///< empty: the best that is there
   dtype compute = dtype::f32;
   ferry::wire wire = wire::f32;
   ferry::wire combine_wire = wire::f32;

@@ -3,36 +3,65 @@
 
 #include "step_runner.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <thread>
 
 namespace ferry::decode {
 
+result<void> check_steps(step_options const& options, device const& where) {
+  if (where.kind() == device_kind::cpu) return {};
+  struct {
+    bool asked;
+    char const* what;
+  } const all[] = {{options.graph, "--graph"},
+                   {options.microbatches != 1, "--microbatches other than 1"},
+                   {options.traced_spans > 0, "--trace and --timeline"}};
+  for (auto const& one : all)
+    if (one.asked)
+      return error{error_code::unsupported,
+                   fmt::format("{} on {}: only the CPU runs a step as stages; leave it out, or "
+                               "give --device cpu",
+                               one.what, where.name())};
+  return {};
+}
+
 result<step_runner> step_runner::make(deepseek::model& model, group const& ranks,
                                       step_options const& options) {
+  device const& where = model.options().where;
+  FERRY_CHECK(check_steps(options, where));
   step_runner r(model, ranks, options);
-  bool const splits = options.most_microbatches() > 1;
+  if (where.kind() != device_kind::cpu) {
+    FERRY_TRY(r.compute_, queue::on(where));
+    return r;
+  }
+  FERRY_CHECK(r.make_overlaps());
+  return r;
+}
+
+result<void> step_runner::make_overlaps() {
+  bool const splits = options_.most_microbatches() > 1;
   // Two queues with a thread each, so that one communicates while the other computes.
-  queue compute, communication;
+  queue communication = compute_;
   if (splits) {
-    FERRY_TRY(compute, queue::cpu_stream());
+    FERRY_TRY(compute_, queue::cpu_stream());
     FERRY_TRY(communication, queue::cpu_stream());
   }
-  FERRY_TRY(overlap whole,
-            overlap::make(ranks, compute, splits ? communication : compute, {.microbatches = 1}));
-  r.whole_.emplace(std::move(whole));
+  FERRY_TRY(overlap whole, overlap::make(ranks_, compute_, communication, {.microbatches = 1}));
+  whole_.emplace(std::move(whole));
   if (splits) {
-    FERRY_TRY(overlap split, overlap::make(ranks, compute, communication,
-                                           {.microbatches = options.most_microbatches(),
-                                            .driver = options.driver}));
-    r.split_.emplace(std::move(split));
+    FERRY_TRY(overlap split, overlap::make(ranks_, compute_, communication,
+                                           {.microbatches = options_.most_microbatches(),
+                                            .driver = options_.driver}));
+    split_.emplace(std::move(split));
   }
-  if (options.traced_spans > 0) {
-    r.recorder_ = std::make_unique<stage_recorder>(model.stages(), options.traced_spans);
-    r.whole_->watch(r.recorder_.get());
-    if (r.split_) r.split_->watch(r.recorder_.get());
+  if (options_.traced_spans > 0) {
+    recorder_ = std::make_unique<stage_recorder>(model_->stages(), options_.traced_spans);
+    whole_->watch(recorder_.get());
+    if (split_) split_->watch(recorder_.get());
   }
-  return r;
+  return {};
 }
 
 bool step_runner::wants_overlap(int tokens) const {
@@ -70,6 +99,7 @@ result<void> step_runner::put(bool split) {
 }
 
 result<void> step_runner::run(deepseek::token_batch const& batch, matrix<float> logits) {
+  if (!whole_) return forward(batch, logits);
   auto const tokens = static_cast<int>(batch.ids.size());
   agreed_step step{.padded = tokens};
   if (split_) {
@@ -87,7 +117,7 @@ result<void> step_runner::run(deepseek::token_batch const& batch, matrix<float> 
   ++steps_;
   overlapped_ += step.overlapped;
   FERRY_CHECK(put(step.overlapped));
-  FERRY_CHECK(model_->wait(whole_->compute()));
+  FERRY_CHECK(model_->wait(compute_));
   for (int m = 0, row = 0; m < step.microbatches; ++m) {
     matrix<float const> const own = model_->logits(m);
     for (std::int64_t i = 0; i < own.rows; ++i, ++row)
@@ -97,7 +127,7 @@ result<void> step_runner::run(deepseek::token_batch const& batch, matrix<float> 
 }
 
 result<void> step_runner::forward(deepseek::token_batch const& batch, matrix<float> logits) {
-  return model_->forward(whole_->compute(), batch, logits);
+  return model_->forward(compute_, batch, logits);
 }
 
 }  // namespace ferry::decode

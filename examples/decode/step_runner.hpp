@@ -28,10 +28,15 @@ struct step_options {
   int most_microbatches() const { return microbatches == 0 ? 2 : microbatches; }
 };
 
+/// Whether steps can be run like that on `where`. Stages, of which graphs, microbatches and traces
+/// are made, exist on the CPU alone.
+/// Errors   unsupported naming the option and the device
+result<void> check_steps(step_options const& options, device const& where);
+
 /// Runs steps of decode, each token a sequence of its own.
 class step_runner {
  public:
-  /// Errors   those of overlap::make
+  /// Errors   those of check_steps, queue::on and overlap::make
   static result<step_runner> make(deepseek::model& model, group const& ranks,
                                   step_options const& options);
 
@@ -49,12 +54,14 @@ class step_runner {
   step_runner(deepseek::model& model, group const& ranks, step_options const& options)
       : model_(&model), ranks_(ranks), options_(options) {}
   bool wants_overlap(int tokens) const;
+  result<void> make_overlaps();
   result<void> put(bool split);
 
   deepseek::model* model_;
   group ranks_;
   step_options options_;
-  std::optional<overlap> whole_, split_;
+  queue compute_;
+  std::optional<overlap> whole_, split_;  // on the CPU
   std::optional<graph> whole_graph_, split_graph_;
   std::unique_ptr<stage_recorder> recorder_;
   int steps_ = 0, overlapped_ = 0;

@@ -84,6 +84,13 @@ struct exchange_counters {
   std::uint64_t rows_received = 0;     ///< (token, local expert) pairs
 };
 
+/// Experts' rows that the experts have weighted and summed already, as kernels do that end with a
+/// reduction: one row for each token that came, at source rank * max_tokens + token. Rows of
+/// tokens that did not come are not read.
+struct token_sums {
+  const_tensor rows;  ///< [ranks * max_tokens, hidden] of the type of expert rows
+};
+
 class exchange;
 
 /// An independent slot of an exchange: one step at a time, in the order dispatch_send,
@@ -123,6 +130,9 @@ class microbatch {
   /// Order    reads `expert_rows` until the call has run on the queue; when a step takes rounds,
   ///          until combine_receive has
   result<void> combine_send(queue& q, const_tensor expert_rows);
+  /// The same of sums: a row whose type is that of the wire is copied once, from where it lies.
+  /// Errors   invalid_argument the exchange was made for per_choice
+  result<void> combine_send(queue& q, token_sums const& sums);
 
   /// Sums the results of each own token into `output`.
   /// Shapes   output [T, hidden]; `added` [T, hidden] of the output's type, or no rows: a row that
@@ -197,8 +207,9 @@ result<exchange> make_exchange(group const& ranks, exchange_options const& optio
 result<exchange> make_exchange(group const& ranks, device const& where,
                                exchange_options const& options);
 
-/// Bytes of the window that `make_exchange` would make on each of `num_ranks` ranks. Allocates
-/// nothing.
-result<std::size_t> window_bytes(exchange_options const& options, int num_ranks);
+/// Bytes of the window that `make_exchange` would make on each of `num_ranks` ranks, on this kind
+/// of device. Allocates nothing.
+result<std::size_t> window_bytes(exchange_options const& options, int num_ranks,
+                                 device_kind kind = device_kind::cpu);
 
 }  // namespace ferry

@@ -5,6 +5,7 @@
 #include <ferry/deepseek/rms_norm.hpp>
 
 #include "base/fail.hpp"
+#include "deepseek/layer_weights.hpp"
 #include "deepseek/row_loops.hpp"
 
 #include <algorithm>
@@ -150,22 +151,16 @@ result<attention> attention::make(attention_shape const& shape, attention_weight
 
   linear_options absorbed = options;
   absorbed.quantise_input = false;
-  std::vector<float> turned(static_cast<std::size_t>(shape.kv_lora_rank) *
-                            static_cast<std::size_t>(shape.nope));
+  absorbed_matrices const heads = absorbed_matrices::of(shape, weights.kv_b);
+  std::int64_t const keys_size = std::int64_t{shape.kv_lora_rank} * shape.nope;
+  std::int64_t const values_size = std::int64_t{shape.v} * shape.kv_lora_rank;
   for (int h = 0; h < shape.num_heads; ++h) {
-    std::int64_t const first = std::int64_t{h} * (shape.nope + shape.v);
-    for (int i = 0; i < shape.nope; ++i) {
-      float const* from = weights.kv_b[first + i];
-      for (int j = 0; j < shape.kv_lora_rank; ++j) {
-        turned[static_cast<std::size_t>(j * shape.nope + i)] = from[j];
-      }
-    }
-    FERRY_TRY(
-        linear keys,
-        linear::pack(dense<float const>(turned.data(), shape.kv_lora_rank, shape.nope), absorbed));
+    FERRY_TRY(linear keys,
+              linear::pack(dense(heads.keys.data() + h * keys_size, shape.kv_lora_rank, shape.nope),
+                           absorbed));
     a.absorbed_keys_.push_back(std::move(keys));
-    FERRY_TRY(linear values, linear::pack({weights.kv_b[first + shape.nope], shape.v,
-                                           shape.kv_lora_rank, weights.kv_b.row_stride},
+    FERRY_TRY(linear values, linear::pack(dense(heads.values.data() + h * values_size, shape.v,
+                                                shape.kv_lora_rank),
                                           absorbed));
     a.values_.push_back(std::move(values));
   }
@@ -196,18 +191,27 @@ result<void> attention::project(tokens const& in, deepseek::rope const& rope, la
         {work.q + h * head, rows, s.nope, q_stride},
         {work.queries + h * cached, rows, s.kv_lora_rank, query_row}));
   }
-  for (std::int64_t t = 0; t < rows; ++t) {
-    auto const at = static_cast<std::size_t>(t);
-    std::int32_t const position = in.positions[at];
-    for (int h = 0; h < s.num_heads; ++h) {
-      rope.turn(work.q + t * q_stride + h * head + s.nope, position,
-                work.queries + t * query_row + h * cached + s.kv_lora_rank);
-    }
-    float const* latent = work.projected + t * projected + q_columns;
-    float* row = cache.row(in.sequences[at], position);
-    rms_norm(dense(latent, 1, s.kv_lora_rank), kv_norm_, s.epsilon, dense(row, 1, s.kv_lora_rank));
-    rope.turn(latent + s.kv_lora_rank, position, row + s.kv_lora_rank);
-  }
+  loops().rotate({.from = work.q + s.nope,
+                  .from_token = q_stride,
+                  .from_head = head,
+                  .to = work.queries + s.kv_lora_rank,
+                  .to_token = query_row,
+                  .to_head = cached,
+                  .positions = in.positions.data(),
+                  .angles = rope.at(0),
+                  .dimensions = s.rope,
+                  .tokens = rows,
+                  .heads = s.num_heads});
+  loops().fill({.from = {work.projected + q_columns, rows, cached, projected},
+                .weight = kv_norm_.data(),
+                .epsilon = s.epsilon,
+                .sequences = in.sequences.data(),
+                .positions = in.positions.data(),
+                .angles = rope.at(0),
+                .latent = s.kv_lora_rank,
+                .dimensions = s.rope,
+                .cache = cache.row(0, 0),
+                .sequence_stride = std::int64_t{cache.positions()} * cache.columns()});
   return {};
 }
 
@@ -217,19 +221,19 @@ result<void> attention::apply_block(tokens const& in, deepseek::rope const& rope
   FERRY_CHECK(project(in, rope, cache, work));
   attention_shape const& s = shape_;
   std::int64_t const rows = in.x.rows;
-  std::int64_t const cached = s.cached_columns();
   std::int64_t const attended_row = std::int64_t{s.num_heads} * s.kv_lora_rank;
-  for (std::int64_t t = 0; t < rows; ++t) {
-    auto const at = static_cast<std::size_t>(t);
-    loops().attend({.queries = work.queries + t * s.num_heads * cached,
-                    .rows = cache.row(in.sequences[at], 0),
-                    .count = std::int64_t{in.positions[at]} + 1,
-                    .heads = s.num_heads,
-                    .columns = s.cached_columns(),
-                    .latent = s.kv_lora_rank,
-                    .scale = s.softmax_scale},
-                   work.scores, work.attended + t * attended_row);
-  }
+  loops().attend({.queries = work.queries,
+                  .cache = cache.row(0, 0),
+                  .sequence_stride = std::int64_t{cache.positions()} * cache.columns(),
+                  .sequences = in.sequences.data(),
+                  .positions = in.positions.data(),
+                  .tokens = rows,
+                  .heads = s.num_heads,
+                  .columns = s.cached_columns(),
+                  .latent = s.kv_lora_rank,
+                  .scale = s.softmax_scale,
+                  .scores = work.scores,
+                  .out = work.attended});
   std::int64_t const value_row = std::int64_t{s.num_heads} * s.v;
   for (int h = 0; h < s.num_heads; ++h) {
     FERRY_CHECK(values_[static_cast<std::size_t>(h)].apply(

@@ -4,7 +4,7 @@
 #include <ferry/deepseek/checkpoint.hpp>
 
 #include "base/fail.hpp"
-#include "deepseek/json_text.hpp"
+#include "files/json_text.hpp"
 
 #include <functional>
 #include <map>

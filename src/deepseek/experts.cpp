@@ -11,7 +11,8 @@
 namespace ferry::deepseek {
 void decode_row(ferry::wire w, std::byte const* row, std::byte const* scales, int hidden,
                 float* to) {
-  loops().decode(w, row, scales, hidden, to);
+  loops().decode(
+      {.format = w, .rows = row, .scales = scales, .to = dense(to, 1, std::int64_t{hidden})});
 }
 
 result<experts> experts::make(std::vector<mlp> local, int hidden, ferry::wire wire) {
@@ -66,11 +67,15 @@ result<void> experts::apply(received const& in, matrix<float> out, std::span<flo
         x = {reinterpret_cast<float const*>(in.rows[begin]), rows, hidden_,
              stride / std::int64_t{sizeof(float)}};
       } else {
-        for (std::int64_t i = 0; i < rows; ++i) {
-          std::int64_t const row = in.index != nullptr ? in.index[begin + i] : begin + i;
-          std::byte const* scales = in.scales.data != nullptr ? in.scales[row] : nullptr;
-          decode_row(wire_, in.rows[row], scales, hidden_, decoded + i * hidden_);
-        }
+        // Rows by index lie anywhere, others one after the other.
+        std::int64_t const row = in.index != nullptr ? 0 : begin;
+        loops().decode({.format = wire_,
+                        .rows = in.rows[row],
+                        .row_stride = stride,
+                        .scales = in.scales.data != nullptr ? in.scales[row] : nullptr,
+                        .scale_stride = in.scales.row_stride,
+                        .index = in.index != nullptr ? in.index + begin : nullptr,
+                        .to = dense(decoded, rows, std::int64_t{hidden_})});
       }
       FERRY_CHECK(local_[static_cast<std::size_t>(e)].apply(
           x, {out[begin], rows, hidden_, out.row_stride}, inner));

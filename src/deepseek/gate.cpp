@@ -4,95 +4,18 @@
 #include <ferry/deepseek/gate.hpp>
 
 #include "base/fail.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include "deepseek/row_loops.hpp"
 
 namespace ferry::deepseek {
 namespace {
 
-constexpr float lowest = -std::numeric_limits<float>::infinity();
-
 /// What a thread needs per token; sized by the largest gate that it has met.
-struct workspace {
-  std::vector<float> scores;  // [experts]
-  std::vector<float> keys;    // [experts], what the choice looks at
-  std::vector<float> groups;  // [groups]
-  std::vector<std::int32_t> candidates;
-
-  void fit(gate_rule const& rule) {
-    auto const experts = static_cast<std::size_t>(rule.num_experts);
-    if (scores.size() < experts) {
-      scores.resize(experts);
-      keys.resize(experts);
-      groups.resize(experts);
-      candidates.resize(experts);
-    }
-  }
-};
-
-void score(gate_rule const& rule, float const* logits, float* scores) {
-  int const n = rule.num_experts;
-  if (rule.scoring == scoring::sigmoid) {
-    for (int i = 0; i < n; ++i) scores[i] = 1.0F / (1.0F + std::exp(-logits[i]));
-    return;
-  }
-  float largest = lowest;
-  for (int i = 0; i < n; ++i) largest = std::max(largest, logits[i]);
-  float sum = 0;
-  for (int i = 0; i < n; ++i) {
-    scores[i] = std::exp(logits[i] - largest);
-    sum += scores[i];
-  }
-  for (int i = 0; i < n; ++i) scores[i] /= sum;
-}
-
-/// Moves the `count` ids with the largest keys to the front, by falling key. `ids` come in rising
-/// order and the rest keeps it, so the first of equals is always the lowest.
-void bring_best_to_front(std::int32_t* ids, int size, int count, float const* keys) {
-  for (int place = 0; place < count; ++place) {
-    int best = place;
-    for (int i = place + 1; i < size; ++i) {
-      if (keys[ids[i]] > keys[ids[best]]) best = i;
-    }
-    std::rotate(ids + place, ids + best, ids + best + 1);
-  }
-}
-
-float group_worth(gate_rule const& rule, float const* keys, int size) {
-  float first = lowest;
-  float second = lowest;
-  for (int i = 0; i < size; ++i) {
-    if (keys[i] > first) {
-      second = first;
-      first = keys[i];
-    } else if (keys[i] > second) {
-      second = keys[i];
-    }
-  }
-  return rule.group_is_two_best && size > 1 ? first + second : first;
-}
-
-/// Writes the ids that may be chosen to `ids`, in rising order; returns how many.
-int candidates_of(gate_rule const& rule, workspace& w, std::int32_t* ids) {
-  int const size = rule.num_experts / rule.num_groups;
-  int groups = rule.num_groups;
-  for (int g = 0; g < groups; ++g) ids[g] = g;
-  if (rule.kept_groups < groups) {
-    for (int g = 0; g < groups; ++g) {
-      w.groups[static_cast<std::size_t>(g)] = group_worth(rule, w.keys.data() + g * size, size);
-    }
-    bring_best_to_front(ids, groups, rule.kept_groups, w.groups.data());
-    groups = rule.kept_groups;
-    std::sort(ids, ids + groups);
-  }
-  // From the back: group g's ids are written at or behind the place that names g.
-  for (int i = groups - 1; i >= 0; --i) {
-    std::int32_t const first = ids[i] * size;
-    for (int j = size - 1; j >= 0; --j) ids[i * size + j] = first + j;
-  }
-  return groups * size;
+float* scratch_of_this_thread(gate_rule const& rule) {
+  thread_local std::vector<float> scratch;
+  auto const size =
+      static_cast<std::size_t>(choose_experts::scratch_of(rule.num_experts, rule.num_groups));
+  if (scratch.size() < size) scratch.resize(size);
+  return scratch.data();
 }
 
 }  // namespace
@@ -133,27 +56,17 @@ result<void> validate(gate_rule const& rule) {
 
 void choose(gate_rule const& rule, matrix<float const> logits, float const* bias,
             matrix<std::int32_t> choices, matrix<float> weights) {
-  thread_local workspace w;
-  w.fit(rule);
-  for (std::int64_t token = 0; token < logits.rows; ++token) {
-    score(rule, logits[token], w.scores.data());
-    for (int i = 0; i < rule.num_experts; ++i) {
-      auto const e = static_cast<std::size_t>(i);
-      float const key = bias != nullptr ? w.scores[e] + bias[i] : w.scores[e];
-      w.keys[e] = std::isnan(key) ? lowest : key;
-    }
-    std::int32_t* ids = w.candidates.data();
-    int const size = candidates_of(rule, w, ids);
-    bring_best_to_front(ids, size, rule.topk, w.keys.data());
-    float sum = 0;
-    for (int k = 0; k < rule.topk; ++k) sum += w.scores[static_cast<std::size_t>(ids[k])];
-    // Scores of 0 throughout give weights of 0 instead of NaN.
-    float const divisor = rule.normalise ? sum + 1e-20F : 1.0F;
-    for (int k = 0; k < rule.topk; ++k) {
-      choices[token][k] = ids[k];
-      weights[token][k] = w.scores[static_cast<std::size_t>(ids[k])] / divisor * rule.scale;
-    }
-  }
+  loops().choose({.logits = logits,
+                  .bias = bias,
+                  .choices = choices,
+                  .weights = weights,
+                  .num_groups = rule.num_groups,
+                  .kept_groups = rule.kept_groups,
+                  .softmax_scores = rule.scoring == scoring::softmax,
+                  .group_is_two_best = rule.group_is_two_best,
+                  .normalise = rule.normalise,
+                  .scale = rule.scale,
+                  .scratch = scratch_of_this_thread(rule)});
 }
 
 result<gate> gate::make(gate_rule const& rule, matrix<float const> weights, std::vector<float> bias,

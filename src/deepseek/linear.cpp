@@ -52,7 +52,8 @@ T* at_least(std::vector<T>& v, std::size_t size) {
 std::vector<bf16> rounded(matrix<float const> m) {
   std::vector<bf16> codes(static_cast<std::size_t>(m.rows * m.columns));
   for (std::int64_t row = 0; row < m.rows; ++row) {
-    loops().to_bf16(m[row], m.columns, codes.data() + row * m.columns);
+    loops().narrow(
+        {dense(m[row], 1, m.columns), dense(codes.data() + row * m.columns, 1, m.columns)});
   }
   return codes;
 }
@@ -131,11 +132,11 @@ void const* linear::packed::stage(matrix<float const> x, int rows) const {
     float* to = values + row * in;
     float const* from = x[row];
     if (quantise_input) {
-      loops().through_fp8(from, in, to);
+      loops().quantise({dense(from, 1, in), dense(to, 1, in)});
       from = to;
     }
     if (codes != nullptr) {
-      loops().to_bf16(from, in, codes + row * in);
+      loops().narrow({dense(from, 1, in), dense(codes + row * in, 1, in)});
     } else if (round_input) {
       for (std::int64_t i = 0; i < in; ++i) to[i] = to_float(from_float<bf16>(from[i]));
     } else if (from != to) {

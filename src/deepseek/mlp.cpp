@@ -36,7 +36,8 @@ result<void> mlp::apply(matrix<float const> x, matrix<float> y, std::span<float>
     std::int64_t const rows = std::min<std::int64_t>(linear::most_rows, x.rows - row);
     FERRY_CHECK(gate_and_up_.apply({x[row], rows, x.columns, x.row_stride},
                                    dense(scratch.data(), rows, 2 * width)));
-    loops().gate_rows(scratch.data(), rows, width);
+    loops().gate(
+        {dense<float const>(scratch.data(), rows, 2 * width), dense(scratch.data(), rows, width)});
     FERRY_CHECK(down_.apply(dense<float const>(scratch.data(), rows, width),
                             {y[row], rows, y.columns, y.row_stride}));
   }

@@ -37,6 +37,10 @@ result<void> validate(model_options const& o) {
     return fail(error_code::invalid_argument, "{} microbatches; 1 to 32 are possible",
                 o.microbatches);
   }
+  if (o.microbatches > 1 && o.where.kind() != device_kind::cpu) {
+    return fail(error_code::unsupported, "{} microbatches on {}; a step is split on the CPU alone",
+                o.microbatches, o.where.name());
+  }
   if (o.compute != dtype::f32 && o.compute != dtype::bf16) {
     return fail(error_code::invalid_argument, "a model computes in f32 or bf16, not in {}",
                 to_string(o.compute));
@@ -114,12 +118,15 @@ result<void> model::state::make_buffers() {
           moe_workspace(gate_rule::of(config), config.hidden_size, options.max_tokens, moe);
     microbatches.push_back(std::move(b));
   }
+  return {};
+}
+
+void model::state::make_slots() {
   auto const slots = static_cast<std::size_t>(options.max_sequences);
   lengths.resize(slots);
   next_lengths.resize(slots);
   seen_in.resize(slots);
   seen_by.resize(slots);
-  return {};
 }
 
 result<void> model::state::admit_token(token_batch const& batch, std::size_t i,
@@ -155,9 +162,9 @@ result<void> model::state::admit_token(token_batch const& batch, std::size_t i,
 }
 
 result<void> model::state::admit(std::span<token_batch const> all) {
-  if (all.size() > microbatches.size()) {
+  if (all.size() > static_cast<std::size_t>(options.microbatches)) {
     return fail(error_code::invalid_argument, "{} batches for {} microbatches", all.size(),
-                microbatches.size());
+                options.microbatches);
   }
   next_lengths = lengths;
   ++batches;
@@ -205,14 +212,20 @@ result<model> model::load(checkpoint const& weights, model_config const& config,
   FERRY_CHECK(chosen_code_level());
   try {
     auto s = std::make_unique<state>(weights, config, ranks, options);
-    FERRY_CHECK(s->load());
-    FERRY_CHECK(s->make_buffers());
+    if (options.where.kind() == device_kind::cpu) {
+      FERRY_CHECK(s->load());
+      FERRY_CHECK(s->make_buffers());
+    } else {
+      FERRY_TRY(s->elsewhere, device_model::load(weights, config, ranks, options));
+    }
+    s->make_slots();
     if (has_moe_layer(config)) {
-      FERRY_TRY(ferry::exchange made, make_exchange(ranks, exchange_options_of(config, options)));
+      FERRY_TRY(ferry::exchange made,
+                make_exchange(ranks, options.where, exchange_options_of(config, options)));
       s->exchange.emplace(std::move(made));
     }
-    for (int i = 0; i < options.microbatches; ++i)
-      s->make_stages(*s->microbatches[static_cast<std::size_t>(i)], i);
+    for (std::size_t i = 0; i < s->microbatches.size(); ++i)
+      s->make_stages(*s->microbatches[i], static_cast<int>(i));
     for (auto const& b : s->microbatches) s->lists.push_back(b->stages);
     return model(std::move(s));
   } catch (std::bad_alloc const&) {
@@ -232,7 +245,14 @@ result<void> model::forward(queue& q, token_batch const& batch, matrix<float> lo
     return fail(error_code::invalid_state,
                 "forward cannot be captured: a replay would run the same tokens again");
   }
+  if (!(q.where() == s.options.where)) {
+    return fail(error_code::invalid_argument, "a queue of {} for a model on {}", q.where().name(),
+                s.options.where.name());
+  }
   FERRY_CHECK(s.admit({&batch, 1}));
+  if (s.elsewhere) {
+    return s.elsewhere->forward(q, s.exchange ? &*s.exchange : nullptr, batch, logits, s.observer);
+  }
   model_batch& b = *s.microbatches[0];
   b.wanted = logits;
   for (stage const& one : b.stages) FERRY_CHECK(one.put(q));
@@ -243,6 +263,10 @@ result<void> model::forward(queue& q, token_batch const& batch, matrix<float> lo
 
 result<void> model::bring(std::span<token_batch const> batches) {
   state& s = *state_;
+  if (s.elsewhere) {
+    return fail(error_code::unsupported, "a step on {} has no stages; on the CPU it has",
+                s.options.where.name());
+  }
   auto const vocabulary = static_cast<std::size_t>(s.config.vocab_size);
   FERRY_CHECK(s.admit(batches));
   for (auto const& b : s.microbatches) {
@@ -285,6 +309,7 @@ int model::length(int sequence) const {
   return state_->lengths.at(static_cast<std::size_t>(sequence));
 }
 std::span<float const> model::cached(int layer, int sequence, int position) const {
+  if (state_->elsewhere) return {};
   latent_cache const& cache = state_->caches.at(static_cast<std::size_t>(layer));
   return {cache.row(sequence, position), static_cast<std::size_t>(cache.columns())};
 }

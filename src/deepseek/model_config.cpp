@@ -4,8 +4,8 @@
 #include <ferry/deepseek/model_config.hpp>
 
 #include "base/fail.hpp"
-#include "deepseek/json_fields.hpp"
-#include "deepseek/json_text.hpp"
+#include "files/json_fields.hpp"
+#include "files/json_text.hpp"
 
 namespace ferry::deepseek {
 namespace {

@@ -4,6 +4,7 @@
 #include "deepseek/model_layers.hpp"
 
 #include "base/fail.hpp"
+#include "deepseek/layer_weights.hpp"
 
 namespace ferry::deepseek {
 
@@ -14,56 +15,19 @@ linear_options layer_reader::products(weight_matrix const& m) const {
 }
 
 result<mlp> layer_reader::mlp_of(std::string const& prefix, int width) const {
-  FERRY_TRY(weight_matrix const gate_and_up,
-            reader_.stack({{prefix + ".gate_proj", width}, {prefix + ".up_proj", width}},
-                          config_.hidden_size));
-  FERRY_TRY(weight_matrix const down,
-            reader_.matrix_of(prefix + ".down_proj", config_.hidden_size, width));
-  if (gate_and_up.fp8 != down.fp8) {
-    return fail(error_code::unsupported, "{}: gate_proj is fp8 and down_proj is not, or vice versa",
-                prefix);
-  }
-  return mlp::make(gate_and_up.view(), down.view(), products(down));
+  FERRY_TRY(mlp_matrices const m, read_mlp(reader_, config_, prefix, width));
+  return mlp::make(m.gate_and_up.view(), m.down.view(), products(m.down));
 }
 
 result<attention> layer_reader::attention_of(std::string const& prefix) const {
-  attention_shape const s = attention_shape::of(config_);
-  bool const lora = s.q_lora_rank > 0;
-  FERRY_TRY(weight_matrix const input,
-            reader_.stack({{prefix + (lora ? ".q_a_proj" : ".q_proj"),
-                            lora ? s.q_lora_rank : s.query_columns()},
-                           {prefix + ".kv_a_proj_with_mqa", s.cached_columns()}},
-                          s.hidden));
-  std::vector<float> q_norm;
-  weight_matrix q_b;
-  if (lora) {
-    FERRY_TRY(q_norm, reader_.vector_of(prefix + ".q_a_layernorm.weight", s.q_lora_rank));
-    FERRY_TRY(q_b, reader_.matrix_of(prefix + ".q_b_proj", s.query_columns(), s.q_lora_rank));
-  }
-  FERRY_TRY(std::vector<float> const kv_norm,
-            reader_.vector_of(prefix + ".kv_a_layernorm.weight", s.kv_lora_rank));
-  FERRY_TRY(weight_matrix const kv_b,
-            reader_.matrix_of(prefix + ".kv_b_proj", std::int64_t{s.num_heads} * (s.nope + s.v),
-                              s.kv_lora_rank));
-  FERRY_TRY(weight_matrix const output,
-            reader_.matrix_of(prefix + ".o_proj", s.hidden, std::int64_t{s.num_heads} * s.v));
-  if (output.fp8 != input.fp8 || (lora && q_b.fp8 != input.fp8)) {
-    return fail(error_code::unsupported, "{}: some projections are fp8 and some are not", prefix);
-  }
-  return attention::make(s, {input.view(), q_norm, q_b.view(), kv_norm, kv_b.view(), output.view()},
-                         products(input));
+  FERRY_TRY(attention_matrices const m, read_attention(reader_, config_, prefix));
+  return attention::make(attention_shape::of(config_), m.view(), products(m.input));
 }
 
 result<moe_layer> layer_reader::moe_of(std::string const& prefix) const {
-  FERRY_TRY(weight_matrix const router,
-            reader_.matrix_of(prefix + ".gate", config_.n_routed_experts, config_.hidden_size));
-  std::vector<float> bias;
-  if (config_.topk_method == topk_method::noaux_tc) {
-    FERRY_TRY(bias, reader_.vector_of(prefix + ".gate.e_score_correction_bias",
-                                      config_.n_routed_experts));
-  }
-  FERRY_TRY(gate router_gate,
-            gate::make(gate_rule::of(config_), router.view(), std::move(bias), options_.calls));
+  FERRY_TRY(router_matrix router, read_router(reader_, config_, prefix));
+  FERRY_TRY(gate router_gate, gate::make(gate_rule::of(config_), router.weights.view(),
+                                         std::move(router.bias), options_.calls));
   std::vector<mlp> local;
   for (int e = own_.first; e < own_.end; ++e) {
     FERRY_TRY(mlp expert,
@@ -96,9 +60,7 @@ result<model_layer> layer_reader::layer(int index) const {
 }
 
 result<linear> layer_reader::head() const {
-  FERRY_TRY(weight_matrix const m,
-            reader_.matrix_of(config_.tie_word_embeddings ? "model.embed_tokens" : "lm_head",
-                              config_.vocab_size, config_.hidden_size));
+  FERRY_TRY(weight_matrix const m, read_head(reader_, config_));
   return linear::pack(m.view(), products(m));
 }
 

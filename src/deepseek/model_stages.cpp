@@ -50,10 +50,6 @@ tensor as_tensor(matrix<float> m) {
           m.row_stride * static_cast<std::int64_t>(sizeof(float))};
 }
 
-void add_rows(matrix<float> from, matrix<float> to) {
-  loops().add(from.data, from.rows * from.columns, to.data);
-}
-
 }  // namespace
 
 result<void> layer_stages::attend() {
@@ -67,7 +63,7 @@ result<void> layer_stages::attend() {
                                       std::span(batch->positions).first(tokens)},
                                      of->turning, of->caches[static_cast<std::size_t>(index)],
                                      block, batch->scratch));
-  add_rows(block, x);
+  loops().add({block, x});
   if (of->observer != nullptr) of->observer->attended(index, read_only(block));
   rms_norm(read_only(x), layer->ffn_norm, epsilon, normal);
   clock.lap(of->times.attention);
@@ -79,7 +75,7 @@ result<void> layer_stages::run_dense() {
   std::int64_t const columns = of->config.hidden_size;
   auto const block = batch->block(columns);
   FERRY_CHECK(layer->dense.apply(read_only(batch->normal(columns)), block, batch->scratch));
-  add_rows(block, batch->x(columns));
+  loops().add({block, batch->x(columns)});
   clock.lap(of->times.dense);
   return finish();
 }

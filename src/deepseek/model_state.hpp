@@ -6,6 +6,7 @@
 
 #include <ferry/deepseek/model.hpp>
 
+#include "deepseek/device_model.hpp"
 #include "deepseek/model_layers.hpp"
 #include "deepseek/stopwatch.hpp"
 
@@ -67,6 +68,7 @@ struct model::state {
 
   result<void> load();
   result<void> make_buffers();
+  void make_slots();
   /// Checks all batches before anything is changed, and takes them over.
   result<void> admit(std::span<token_batch const> batches);
   result<void> admit_token(token_batch const& batch, std::size_t i, std::size_t microbatch);
@@ -88,6 +90,7 @@ struct model::state {
   std::vector<float> norm;
   linear head;
   std::optional<ferry::exchange> exchange;
+  std::unique_ptr<device_model> elsewhere;  // on another device than the CPU, instead of all this
 
   std::vector<int> lengths;            // per cache slot
   std::vector<int> next_lengths;       // the same while a batch is looked at
@@ -95,8 +98,8 @@ struct model::state {
   std::vector<std::size_t> seen_by;    // and the microbatch that had it
   std::uint64_t batches = 0;
 
-  std::vector<std::unique_ptr<model_batch>> microbatches;
-  std::vector<stage_list> lists;  // of all microbatches
+  std::vector<std::unique_ptr<model_batch>> microbatches;  // none if elsewhere
+  std::vector<stage_list> lists;                           // of all microbatches
 
   model_times times;
   model_observer* observer = nullptr;

@@ -104,7 +104,7 @@ result<void> moe_layer::add_shared(matrix<float const> x, matrix<float> hidden,
   if (!shared_) return {};
   auto const own = work.shared(x.rows);
   FERRY_CHECK(shared_->apply(x, own, work.scratch()));
-  for (std::int64_t row = 0; row < x.rows; ++row) loops().add(own[row], own.columns, hidden[row]);
+  loops().add({own, hidden});
   return {};
 }
 

@@ -9,9 +9,7 @@ namespace ferry::deepseek {
 
 void rms_norm(matrix<float const> x, std::span<float const> weight, float epsilon,
               matrix<float> y) {
-  for (std::int64_t row = 0; row < x.rows; ++row) {
-    loops().normalise(x[row], weight.data(), epsilon, x.columns, y[row]);
-  }
+  loops().normalise({x, weight.data(), epsilon, y});
 }
 
 }  // namespace ferry::deepseek

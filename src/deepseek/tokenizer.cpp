@@ -5,7 +5,7 @@
 
 #include "base/fail.hpp"
 #include "deepseek/tokenizer/tokenizer_file.hpp"
-#include "deepseek/tokenizer/utf8.hpp"
+#include "files/utf8.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -99,6 +99,7 @@ struct microbatch::state final : capture_member {
   std::byte* scratch = nullptr;
   std::size_t scratch_stride = 0;
   std::unique_ptr<waiter> waits;
+  bool streams = false;  ///< the running step has more rows than the caches hold; the queue's
 
   enum class stage { idle, sent, received, returned };
   stage at = stage::idle;
@@ -116,6 +117,10 @@ struct microbatch::state final : capture_member {
   /// host looks at nothing that lies in memory.
   result<bool> expect(stage wanted, char const* call, queue const& q);
   result<void> check_queue(queue const& q) const;
+  /// Whether a step of `tokens` tokens on each rank has more rows than the caches hold.
+  bool fills_caches(std::int64_t tokens) const;
+  /// Starts the way home of these rows.
+  result<void> give_back(queue& q, return_rows const& rows);
   /// Runs kernels on the queue, then reports what went wrong in them; on a device, what is known
   /// of it so far.
   template <class Run>

@@ -7,6 +7,8 @@
 #include "exchange/tensor_checks.hpp"
 #include "exec/queue_stream.hpp"
 
+#include <ferry/exec/cpu/streaming.hpp>
+
 #include <algorithm>
 
 namespace ferry {
@@ -78,6 +80,14 @@ result<void> microbatch::state::check_queue(queue const& q) const {
               core.options.blocks);
 }
 
+bool microbatch::state::fills_caches(std::int64_t tokens) const {
+  static std::size_t const cache = last_cache_bytes();
+  exchange_shape const& s = core.shape;
+  // The cores share a cache, and other ranks have as much to send.
+  auto const rows = static_cast<double>(tokens) * std::min(s.ranks, s.topk) * s.ranks;
+  return rows * static_cast<double>(s.row_bytes) > static_cast<double>(cache);
+}
+
 template <class Run>
 result<void> microbatch::state::run(queue& q, Run const& kernels) {
   FERRY_TRY(captured, q.is_capturing());
@@ -122,7 +132,8 @@ result<void> microbatch::state::run_on_cpu(cpu_executor& executor, Run const& ke
       scratch,
       scratch_stride,
       {core.mapped.data(), core.shape.rank, core.window.offset(window_field::asleep)},
-      core.out.get()};
+      core.out.get(),
+      &streams};
   kernels(cpu_launcher{with, *core.kernels, *this});
   std::optional<error> failed;
   if (waits->failed()) failed = explain(core, waits->what_failed());
@@ -166,6 +177,7 @@ result<void> microbatch::dispatch_send(queue& q, dispatch_input const& input) {
   s.most_tokens = std::min<std::int64_t>(input.tokens.rows, s.core.options.max_tokens);
   s.at = state::stage::sent;
   return s.run(q, [&s, input](auto const& launch) {
+    s.streams = s.fills_caches(input.tokens.rows);
     s.sending = sending_of(s.frame, input);
     launch(s.sending);
   });
@@ -209,18 +221,33 @@ result<void> microbatch::combine_send(queue& q, const_tensor expert_rows) {
   state& s = *state_;
   FERRY_TRY(bool const later, s.expect(state::stage::received, "combine_send", q));
   FERRY_CHECK(check_expert_rows(s, expert_rows, later));
-  s.at = state::stage::returned;
-  return s.run(q, [&s, expert_rows](auto const& launch) {
-    s.returning = return_rows{.frame = s.frame,
-                              .rows = expert_rows.data,
-                              .row_stride = expert_rows.stride_bytes(),
-                              .type = expert_rows.type};
+  return s.give_back(q, {.frame = s.frame,
+                         .rows = expert_rows.data,
+                         .row_stride = expert_rows.stride_bytes(),
+                         .type = expert_rows.type});
+}
+
+result<void> microbatch::combine_send(queue& q, token_sums const& sums) {
+  state& s = *state_;
+  FERRY_CHECK(s.expect(state::stage::received, "combine_send", q));
+  FERRY_CHECK(check_token_sums(s, sums));
+  return s.give_back(q, {.frame = s.frame,
+                         .rows = sums.rows.data,
+                         .row_stride = sums.rows.stride_bytes(),
+                         .type = sums.rows.type,
+                         .summed = true});
+}
+
+result<void> microbatch::state::give_back(queue& q, return_rows const& rows) {
+  at = stage::returned;
+  return run(q, [this, rows](auto const& launch) {
+    returning = rows;
     if (launch.takes_rounds()) {
-      s.sending.round = 0;
-      s.sending.header_only = true;
-      launch(s.sending);
+      sending.round = 0;
+      sending.header_only = true;
+      launch(sending);
     }
-    launch(s.returning);
+    launch(returning);
   });
 }
 

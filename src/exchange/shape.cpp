@@ -93,9 +93,10 @@ result<window_layout> window_of(exchange_options const& options, exchange_shape 
   return lay_out_window(s, options.num_microbatches);
 }
 
-result<std::size_t> window_bytes(exchange_options const& options, int num_ranks) {
+result<std::size_t> window_bytes(exchange_options const& options, int num_ranks, device_kind kind) {
   FERRY_CHECK(validate(options, num_ranks));
-  FERRY_TRY(window_layout const window, window_of(options, shape_of(options, 0, num_ranks)));
+  FERRY_TRY(window_layout const window,
+            window_of(options, shape_of(options, 0, num_ranks, kind != device_kind::cpu)));
   return window.bytes();
 }
 

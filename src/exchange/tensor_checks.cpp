@@ -118,6 +118,22 @@ result<void> check_expert_rows(microbatch::state const& slot, const_tensor const
   return {};
 }
 
+result<void> check_token_sums(microbatch::state const& slot, token_sums const& sums) {
+  exchange_options const& options = slot.core.options;
+  exchange_shape const& shape = slot.core.shape;
+  if (shape.per_choice)
+    return fail(error_code::invalid_argument,
+                "sums of tokens for an exchange of reduction per_choice, which brings every "
+                "expert's row home");
+  FERRY_CHECK(check_rows("sums of tokens", sums.rows, options.expert_rows, options.hidden));
+  std::int64_t const rows = std::int64_t{shape.ranks} * shape.max_tokens;
+  if (sums.rows.rows < rows || rows > INT32_MAX)
+    return fail(error_code::invalid_argument,
+                "{} sums of tokens; {} ranks of {} tokens need {}, and at most {} can be counted",
+                sums.rows.rows, shape.ranks, shape.max_tokens, rows, INT32_MAX);
+  return {};
+}
+
 result<void> check_output(microbatch::state const& slot, tensor const& output,
                           const_tensor const& added, bool later) {
   exchange_options const& options = slot.core.options;

@@ -12,6 +12,7 @@ namespace ferry {
 // That is then taken to be as large as it may be, and checked by the kernels.
 result<void> check_dispatch(exchange_core const& core, dispatch_input const& input, bool later);
 result<void> check_expert_rows(microbatch::state const& slot, const_tensor const& rows, bool later);
+result<void> check_token_sums(microbatch::state const& slot, token_sums const& sums);
 result<void> check_output(microbatch::state const& slot, tensor const& output,
                           const_tensor const& added, bool later);
 /// `counts` and `wanted`: the slot's, in memory of the host.

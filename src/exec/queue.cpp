@@ -146,8 +146,21 @@ result<void> queue::fill(void* to, std::byte value, std::size_t bytes) {
   });
 }
 
+namespace {
+
+// A vendor's runtime would break the capture off if it were asked.
+result<void> not_captured(queue const& q) {
+  FERRY_TRY(bool const capturing, q.is_capturing());
+  if (capturing)
+    return fail(error_code::invalid_state, "a queue cannot be waited for while it is captured");
+  return {};
+}
+
+}  // namespace
+
 result<bool> queue::done() const {
   if (host_) return host_->stream.is_done();
+  FERRY_CHECK(not_captured(*this));
   device::state const& on = where().about();
   bool is_done = true;
   FERRY_CHECK(to_result(on.backend->stream_done(on.ordinal, stream(), &is_done)));
@@ -156,14 +169,12 @@ result<bool> queue::done() const {
 
 result<void> queue::wait(std::chrono::milliseconds longest) const {
   using clock = std::chrono::steady_clock;
-  FERRY_TRY(bool const capturing, is_capturing());
-  if (capturing)
-    return fail(error_code::invalid_state, "a queue cannot be waited for while it is captured");
+  FERRY_CHECK(not_captured(*this));
   auto const start = clock::now();
   auto const end = start + longest;
   for (int turn = 0;; ++turn) {
-    FERRY_TRY(bool const is_done, done());
-    if (is_done) return {};
+    FERRY_TRY(bool const over, done());
+    if (over) return {};
     auto const now = clock::now();
     if (now >= end)
       return fail(error_code::timeout, "the work on a queue of {} is not done after {} ms",

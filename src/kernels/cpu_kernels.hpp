@@ -23,6 +23,8 @@ struct cpu_launch {
   std::size_t scratch_stride;
   mapped_delivery mapped;
   outbox* out;  ///< null where all peers are mapped
+  /// Whether copies of rows go past the caches, read when a kernel starts; null: they do not.
+  bool const* streams = nullptr;
 };
 
 /// Runs a kernel on all teams of the launch and returns when it is done.

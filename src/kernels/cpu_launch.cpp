@@ -18,12 +18,16 @@ struct on_all_teams {
 
   void operator()(int index, int teams) const {
     std::byte* const scratch = with.scratch + static_cast<std::size_t>(index) * with.scratch_stride;
+    // Where a network sends what it finds in staging memory, nothing orders streamed stores.
+    bool const streams = with.streams && *with.streams && !with.out;
     cpu_team<Level> const team(index, teams, *with.waits, scratch,
-                               scratch + row_scratch_bytes(kernel.frame.shape));
+                               scratch + row_scratch_bytes(kernel.frame.shape), streams);
     if (with.out)
       kernel(team, network_delivery{with.mapped, with.out});
     else
       kernel(team, with.mapped);
+    // Rows that stay on this rank are read by other threads, which the queue's order covers.
+    team.drain();
   }
 };
 

@@ -25,8 +25,9 @@ template <int Lanes>
 using emulated_team = gpu_team<emulated_device<Lanes>>;
 template <int Lanes>
 using emulated_delivery = peer_memory_delivery<emulated_device<Lanes>>;
-static_assert(delivery<emulated_delivery<32>, emulated_team<32>>);
-static_assert(delivery<emulated_delivery<64>, emulated_team<64>>);
+using width = emulated_widths;
+static_assert(delivery<emulated_delivery<width::narrow>, emulated_team<width::narrow>>);
+static_assert(delivery<emulated_delivery<width::wide>, emulated_team<width::wide>>);
 
 // The kernel in the form of rows that it takes on a GPU.
 template <class Team, class Net>
@@ -150,7 +151,9 @@ int launch(gpu_launch const& with, Kernel const& kernel) {
       auto const block = static_cast<std::size_t>(lanes.block());
       emulated_team<Lanes> const team(there.blocks, there.teams, there.waits, memory[block],
                                       there.scratch, there.scratch_stride);
-      run(args, team, emulated_delivery<Lanes>(there.peers));
+      run(args, team,
+          emulated_delivery<Lanes>(there.peers, there.peers.flags[there.peers.rank],
+                                   there.peers.rows[there.peers.rank]));
     });
   });
   if (put) return 0;
@@ -185,7 +188,7 @@ constexpr gpu_kernels table{Lanes,
 }  // namespace
 
 gpu_kernels const& emulated_kernels(int lanes) {
-  return lanes == 32 ? table<32> : table<64>;
+  return lanes == width::narrow ? table<width::narrow> : table<width::wide>;
 }
 
 }  // namespace ferry

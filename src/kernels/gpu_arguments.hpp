@@ -18,6 +18,8 @@ struct gpu_arguments {
   std::int32_t teams;          ///< per block
   std::byte* scratch;          ///< [blocks * teams, scratch_stride]
   std::size_t scratch_stride;  ///< bytes
+  std::byte* own_flags;        ///< as `peers` says for this rank
+  std::byte* own_rows;
   gpu_waits waits;
   peer_table peers;
   Kernel kernel;

@@ -26,33 +26,35 @@ constexpr int most_teams = 8;
 constexpr int most_threads = most_teams * native_device::lanes;
 
 template <class Kernel, class Run>
-FERRY_FN void on_team(gpu_arguments<Kernel> const& with, Run const& run) {
+__device__ inline __attribute__((always_inline)) void on_team(
+    gpu_arguments<Kernel> const& parameter, Run const& run) {
+  gpu_arguments<Kernel> const& with = native_device::argument(parameter);
   __shared__ gpu_block_memory memory;
   native_team const team(with.blocks, with.teams, with.waits, memory, with.scratch,
                          with.scratch_stride);
-  run(with.kernel, team, native_delivery(with.peers));
+  run(with.kernel, team, native_delivery(with.peers, with.own_flags, with.own_rows));
 }
 
-#define FERRY_GPU_KERNEL(name, kernel_struct, call)                         \
-  extern "C" __global__ void __launch_bounds__(most_threads)                \
-      name(gpu_arguments<kernel_struct> const with) {                       \
-    on_team(with, [](kernel_struct const& kernel, native_team const& t,     \
-                     native_delivery const& net) { kernel.call(t, net); }); \
-  }                                                                         \
+#define FERRY_GPU_KERNEL(name, teams_on_a_unit, kernel_struct, call)                      \
+  extern "C" __global__ void FERRY_KERNEL_BOUNDS(most_threads, teams_on_a_unit)           \
+      name(FERRY_PARAMETER gpu_arguments<kernel_struct> const with) {                     \
+    on_team(with, [](kernel_struct const& kernel, native_team const& t,                   \
+                     native_delivery const& net) FERRY_INLINED { kernel.call(t, net); }); \
+  }                                                                                       \
   static_assert(sizeof(gpu_arguments<kernel_struct>) <= most_argument_bytes)
 
-FERRY_GPU_KERNEL(ferry_send, send_rows, template run<memory_rows>);
-FERRY_GPU_KERNEL(ferry_send_copied, send_rows, template run<copied_rows>);
-FERRY_GPU_KERNEL(ferry_send_e4m3, send_rows, template run<quantised_e4m3>);
-FERRY_GPU_KERNEL(ferry_send_e4m3fnuz, send_rows, template run<quantised_e4m3fnuz>);
-FERRY_GPU_KERNEL(ferry_send_power, send_rows, template run<quantised_power>);
-FERRY_GPU_KERNEL(ferry_receive, receive_rows, operator());
-FERRY_GPU_KERNEL(ferry_credit, credit_round, operator());
-FERRY_GPU_KERNEL(ferry_return, return_rows, template run<memory_sums>);
-FERRY_GPU_KERNEL(ferry_return_bf16, return_rows, template run<bf16_sums>);
-FERRY_GPU_KERNEL(ferry_probe, probe_windows, operator());
-FERRY_GPU_KERNEL(ferry_gather, gather_rows, template run<memory_gather>);
-FERRY_GPU_KERNEL(ferry_gather_bf16, gather_rows, template run<bf16_gather>);
+FERRY_GPU_KERNEL(ferry_send, 4, send_rows, template run<memory_rows>);
+FERRY_GPU_KERNEL(ferry_send_copied, 4, send_rows, template run<copied_rows>);
+FERRY_GPU_KERNEL(ferry_send_e4m3, 3, send_rows, template run<quantised_e4m3>);
+FERRY_GPU_KERNEL(ferry_send_e4m3fnuz, 3, send_rows, template run<quantised_e4m3fnuz>);
+FERRY_GPU_KERNEL(ferry_send_power, 3, send_rows, template run<quantised_power>);
+FERRY_GPU_KERNEL(ferry_receive, 4, receive_rows, operator());
+FERRY_GPU_KERNEL(ferry_credit, 4, credit_round, operator());
+FERRY_GPU_KERNEL(ferry_return, 4, return_rows, template run<memory_sums>);
+FERRY_GPU_KERNEL(ferry_return_bf16, 4, return_rows, template run<bf16_sums>);
+FERRY_GPU_KERNEL(ferry_probe, 4, probe_windows, operator());
+FERRY_GPU_KERNEL(ferry_gather, 4, gather_rows, template run<memory_gather>);
+FERRY_GPU_KERNEL(ferry_gather_bf16, 4, gather_rows, template run<bf16_gather>);
 
 template <class F>
 void const* address_of(F* kernel) {
@@ -69,8 +71,15 @@ void const* const gather_kernels[] = {address_of(ferry_gather), address_of(ferry
 
 template <class Kernel>
 int launch(gpu_launch const& with, void const* function, Kernel const& kernel) {
-  gpu_arguments<Kernel> arguments{with.blocks, with.teams, with.scratch, with.scratch_stride,
-                                  with.waits,  with.peers, kernel};
+  gpu_arguments<Kernel> arguments{with.blocks,
+                                  with.teams,
+                                  with.scratch,
+                                  with.scratch_stride,
+                                  with.peers.flags[with.peers.rank],
+                                  with.peers.rows[with.peers.rank],
+                                  with.waits,
+                                  with.peers,
+                                  kernel};
   void* all[] = {&arguments};
   return native_runtime::launch(function, with.blocks, with.teams * native_device::lanes, all,
                                 with.stream);
@@ -96,7 +105,7 @@ int load_all() {
   for (int i = 0; i < static_cast<int>(gpu_kernel::count_); ++i)
     if (int const status = for_each_kernel(static_cast<gpu_kernel>(i), native_runtime::load))
       return status;
-  return 0;
+  return native_runtime::load(address_of(ferry_probe));
 }
 
 int resident_blocks(gpu_kernel which, int teams, int* blocks) {

@@ -92,6 +92,34 @@ class CommandLine(unittest.TestCase):
         os.symlink("/nowhere/x", os.path.join(directory, "tokenizer.json"))
         self.refused(["--model", directory, "--token-ids", "1"], 1, "tokenizer.json")
 
+    def test_explains_a_device_that_is_not_there(self):
+        arguments = ["--model", DEMO, "--prompt", "x", "--device"]
+        self.refused(arguments + ["hop"], 2, "hop", "emulated:64")
+        self.refused(arguments + ["emulated:16"], 2, "32 or 64")
+        self.refused(arguments + ["cpu:1"], 2, "cpu:1")
+        self.refused(arguments + ["cuda:999"], 1, "cuda")
+        self.refused(arguments + ["hip:999"], 1, "hip")
+
+    def test_chooses_the_same_tokens_on_emulated_devices(self):
+        tokens = {}
+        for device in ("cpu", "emulated:32", "emulated:64"):
+            status, out, err = ranks.run_alone(
+                PROGRAM, ["--model", DEMO, "--prompt", "Sir Thomas was", "--max-new-tokens", "4",
+                          "--device", device, "--json", self.path(device)])
+            self.assertEqual(status, 0, out + err)
+            self.assertIn(f"on {device},", err)
+            with open(self.path(device)) as f:
+                tokens[device] = json.load(f)["tokens"]
+        self.assertEqual(tokens["emulated:32"], tokens["cpu"])
+        self.assertEqual(tokens["emulated:64"], tokens["cpu"])
+
+    def test_runs_stages_on_the_cpu_alone(self):
+        arguments = ["--model", DEMO, "--prompt", "x", "--device", "emulated:32"]
+        for more in (["--graph"], ["--microbatches", "2"], ["--microbatches", "auto"],
+                     ["--trace", self.path("trace")], ["--timeline", self.path("timeline")]):
+            self.refused(arguments + more, 1, "unsupported", more[0], "emulated:32", "--device cpu")
+        self.assertFalse(os.path.exists(self.path("trace")))
+
     def test_explains_truncated_weights(self):
         directory = self.demo_with()
         os.remove(os.path.join(directory, "model.safetensors"))

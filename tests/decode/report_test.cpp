@@ -3,7 +3,7 @@
 
 #include <report.hpp>
 
-#include "deepseek/scratch_directory.hpp"
+#include "files/scratch_directory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

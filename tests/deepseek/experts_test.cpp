@@ -52,14 +52,14 @@ T code_of(float x, e8m0 scale) {
   return quantise(x, scale);
 }
 
-template <class T, class Scale>
-wire_row blocks(float const* x, Scale (*scale_of)(block_range)) {
+template <class T, class ScaleOf>
+wire_row blocks(float const* x, ScaleOf const& scale_of) {
   wire_row row;
   for (int first = 0; first < hidden; first += scale_block) {
     int const end = std::min(first + scale_block, hidden);
     block_range range;
     for (int i = first; i < end; ++i) range.add(x[i]);
-    Scale const scale = scale_of(range);
+    auto const scale = scale_of(range);
     put(row.scales, scale);
     for (int i = first; i < end; ++i) {
       T const code = code_of<T>(x[i], scale);
@@ -74,9 +74,10 @@ wire_row encode(wire w, float const* x) {
   switch (w) {
     case wire::bf16: return plain<bf16>(x);
     case wire::fp16: return plain<fp16>(x);
-    case wire::fp8_e4m3: return blocks<e4m3, float>(x, block_scale<e4m3>);
-    case wire::fp8_e4m3fnuz: return blocks<e4m3fnuz, float>(x, block_scale<e4m3fnuz>);
-    case wire::fp8_ue8m0: return blocks<e4m3, e8m0>(x, block_exponent);
+    case wire::fp8_e4m3: return blocks<e4m3>(x, [](block_range r) { return block_scale<e4m3>(r); });
+    case wire::fp8_e4m3fnuz:
+      return blocks<e4m3fnuz>(x, [](block_range r) { return block_scale<e4m3fnuz>(r); });
+    case wire::fp8_ue8m0: return blocks<e4m3>(x, [](block_range r) { return block_exponent(r); });
     default: return plain<float>(x);
   }
 }

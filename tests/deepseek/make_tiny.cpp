@@ -11,7 +11,7 @@
 #include <ferry/deepseek/model_config.hpp>
 
 #include "deepseek/deterministic_tensors.hpp"
-#include "deepseek/safetensors_writer.hpp"
+#include "files/safetensors_writer.hpp"
 
 #include <bit>
 #include <cmath>

@@ -8,10 +8,21 @@ foreach(name attention experts gate linear mlp rms_norm rope)
              LIBRARIES ferry_deepseek nlohmann_json::nlohmann_json)
 endforeach()
 
+# Fibers switch stacks in a way that sanitizers do not follow.
+set(kernels add_rows attend choose_experts decode_rows dot exponential
+            fill_cache find gate_rows grouped_product narrow_rows next_token
+            normalise_rows quantise_rows random rows_there rotate softmax)
+list(TRANSFORM kernels PREPEND kernels/)
+list(TRANSFORM kernels APPEND _test.cpp)
+ferry_test(deepseek_kernels_test LABELS unit SOURCES ${kernels} LIBRARIES ferry_deepseek)
 ferry_test(deepseek_row_loops_test LABELS unit SOURCES row_loops_test.cpp LIBRARIES ferry_deepseek)
 ferry_test(deepseek_moe_layer_test LABELS unit SOURCES moe_layer_test.cpp
            LIBRARIES ferry_deepseek nlohmann_json::nlohmann_json)
 ferry_test(deepseek_model_test LABELS unit SOURCES model_test.cpp
+           LIBRARIES ferry_deepseek ferry_tiny_models nlohmann_json::nlohmann_json)
+
+# Fibers, as above.
+ferry_test(deepseek_device_model_test LABELS unit SOURCES device_model_test.cpp
            LIBRARIES ferry_deepseek ferry_tiny_models nlohmann_json::nlohmann_json)
 
 list(TRANSFORM model_references PREPEND reference/)

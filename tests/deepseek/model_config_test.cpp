@@ -3,8 +3,8 @@
 
 #include <ferry/deepseek/model_config.hpp>
 
-#include "deepseek/safetensors_writer.hpp"
-#include "deepseek/scratch_directory.hpp"
+#include "files/safetensors_writer.hpp"
+#include "files/scratch_directory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

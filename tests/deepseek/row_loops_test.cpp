@@ -36,6 +36,10 @@ std::vector<row_loops const*> levels() {
   return all;
 }
 
+gate_rows in_place(float* values, std::int64_t rows, std::int64_t width) {
+  return {dense<float const>(values, rows, 2 * width), dense(values, rows, width)};
+}
+
 TEST(row_loops, attend_as_the_definition_says_on_every_level) {
   for (auto [count, heads, columns, latent] :
        {std::array{1, 1, 2, 1}, {4, 3, 30, 24}, {17, 4, 80, 64}, {70, 2, 41, 33}}) {
@@ -45,8 +49,19 @@ TEST(row_loops, attend_as_the_definition_says_on_every_level) {
     for (row_loops const* level : levels()) {
       owned_matrix scores(heads, count);
       owned_matrix out(heads, latent);
-      level->attend({q[0], rows[0], count, heads, columns, latent, 0.7F}, scores.values.data(),
-                    out.values.data());
+      std::int32_t const sequence = 0;
+      std::int32_t const position = count - 1;
+      level->attend({.queries = q[0],
+                     .cache = rows[0],
+                     .sequences = &sequence,
+                     .positions = &position,
+                     .tokens = 1,
+                     .heads = heads,
+                     .columns = columns,
+                     .latent = latent,
+                     .scale = 0.7F,
+                     .scores = scores.values.data(),
+                     .out = out.values.data()});
       for (int h = 0; h < heads; ++h) {
         std::vector<double> expected(static_cast<std::size_t>(latent));
         double total = 0;
@@ -75,7 +90,7 @@ TEST(row_loops, gate_with_silu_over_the_whole_range_of_f32) {
   for (row_loops const* level : levels()) {
     std::vector<float> values = xs;
     values.resize(2 * xs.size(), 1);
-    level->gate_rows(values.data(), 1, width);
+    level->gate(in_place(values.data(), 1, width));
     for (std::size_t i = 0; i < xs.size(); ++i) {
       double const x = xs[i];
       double const expected = x / (1 + std::exp(-x));
@@ -89,7 +104,7 @@ TEST(row_loops, gate_with_silu_over_the_whole_range_of_f32) {
 TEST(row_loops, keep_what_is_no_number_when_gating) {
   for (row_loops const* level : levels()) {
     float values[] = {NAN, -HUGE_VALF, 1, HUGE_VALF, 1, 1, NAN, 1};
-    level->gate_rows(values, 1, 4);
+    level->gate(in_place(values, 1, 4));
     EXPECT_TRUE(std::isnan(values[0]));
     EXPECT_TRUE(std::isnan(values[1]));  // -inf times 0, as the plain formula has it
     EXPECT_TRUE(std::isnan(values[2]));
@@ -102,7 +117,7 @@ TEST(row_loops, gate_many_rows_in_place_at_any_width) {
     owned_matrix const before("rows", 9, 2 * width, 4);
     for (row_loops const* level : levels()) {
       owned_matrix values = before;
-      level->gate_rows(values.values.data(), 9, width);
+      level->gate(in_place(values.values.data(), 9, width));
       for (std::int64_t row = 0; row < 9; ++row) {
         for (std::int64_t i = 0; i < width; ++i) {
           double const g = before[row][i];
@@ -122,11 +137,11 @@ TEST(row_loops, give_the_same_bits_on_every_level) {
     std::vector<std::vector<bf16>> codes;
     for (row_loops const* level : levels()) {
       owned_matrix normal(1, n);
-      level->normalise(x[0], w[0], 1e-6F, n, normal.values.data());
+      level->normalise({dense(x[0], 1, n), w[0], 1e-6F, dense(normal.values.data(), 1, n)});
       owned_matrix sum = w;
-      level->add(x[0], n, sum.values.data());
+      level->add({dense(x[0], 1, n), dense(sum.values.data(), 1, n)});
       owned_matrix fp8(1, n);
-      level->through_fp8(x[0], n, fp8.values.data());
+      level->quantise({dense(x[0], 1, n), dense(fp8.values.data(), 1, n)});
       auto const expected = reference::act_quant<e4m3>(x.values);
       for (std::size_t i = 0; i < x.values.size(); ++i) {
         EXPECT_EQ(sum.values[i], x.values[i] + w.values[i]);
@@ -134,7 +149,7 @@ TEST(row_loops, give_the_same_bits_on_every_level) {
       }
       found.push_back(normal.values);
       codes.emplace_back(x.values.size());
-      level->to_bf16(x[0], n, codes.back().data());
+      level->narrow({dense(x[0], 1, n), dense(codes.back().data(), 1, n)});
       EXPECT_EQ(found.back(), found.front());
       EXPECT_EQ(codes.back(), codes.front());
       EXPECT_EQ(codes.back().back(), from_float<bf16>(x.values.back()));
@@ -157,11 +172,14 @@ TEST(row_loops, decode_every_code_of_every_wire) {
         EXPECT_TRUE(to[i] == expected || (std::isnan(to[i]) && std::isnan(expected))) << i;
       }
     };
-    level->decode(wire::fp8_e4m3, row, f32_scales, 256, to);
+    auto const decode = [&](wire format, std::byte const* with) {
+      level->decode({.format = format, .rows = row, .scales = with, .to = dense(to, 1, 256)});
+    };
+    decode(wire::fp8_e4m3, f32_scales);
     expect([&](std::size_t i) { return to_float(e4m3{codes[i]}) * scales[i / 128]; });
-    level->decode(wire::fp8_e4m3fnuz, row, f32_scales, 256, to);
+    decode(wire::fp8_e4m3fnuz, f32_scales);
     expect([&](std::size_t i) { return to_float(e4m3fnuz{codes[i]}) * scales[i / 128]; });
-    level->decode(wire::fp8_ue8m0, row, reinterpret_cast<std::byte const*>(exponents), 256, to);
+    decode(wire::fp8_ue8m0, reinterpret_cast<std::byte const*>(exponents));
     expect([&](std::size_t i) { return to_float(e4m3{codes[i]}) * (i < 128 ? 0.25F : 2.0F); });
   }
 }

@@ -233,6 +233,28 @@ TEST(exchange, refuses_expert_rows_and_outputs_that_do_not_fit) {
   EXPECT_EQ(step.y[0], 2.0f);
 }
 
+TEST(exchange, refuses_sums_of_tokens_that_do_not_fit_it) {
+  lone_rank rank(small());
+  small_step step;
+  ASSERT_TRUE(rank.slot().dispatch(rank.q, step.input()));
+  expect_refused(rank.slot().combine_send(rank.q, token_sums{step.results(3)}),
+                 error_code::invalid_argument, {"3 sums of tokens", "1 ranks of 4", "need 4"});
+  token_sums other{step.results(4)};
+  other.rows.type = dtype::bf16;
+  expect_refused(rank.slot().combine_send(rank.q, other), error_code::invalid_argument,
+                 {"sums of tokens", "bf16", "f32"});
+  ASSERT_TRUE(rank.slot().combine_send(rank.q, token_sums{step.results(4)}));
+  ASSERT_TRUE(rank.slot().combine_receive(rank.q, step.output()));
+  EXPECT_EQ(step.y[0], 2.0f) << "neither weighted nor summed again";
+
+  exchange_options o = small();
+  o.reduction = reduction::per_choice;
+  lone_rank each(o);
+  ASSERT_TRUE(each.slot().dispatch(each.q, step.input()));
+  expect_refused(each.slot().combine_send(each.q, token_sums{step.results(4)}),
+                 error_code::invalid_argument, {"per_choice"});
+}
+
 TEST(exchange, checks_opaque_rows_and_scales_byte_by_byte) {
   exchange_options o = small();
   o.wire = wire::opaque;

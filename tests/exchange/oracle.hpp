@@ -17,6 +17,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace ferry::oracle {
@@ -75,6 +76,42 @@ inline float load(std::byte const* at, dtype type) {
   }
 }
 
+/// Calls f(T{}) with the element type that `type` names; bytes are T = std::byte.
+template <class F>
+void visit_type(dtype type, F&& f) {
+  switch (type) {
+    case dtype::bf16: return f(bf16{});
+    case dtype::fp16: return f(fp16{});
+    case dtype::e4m3: return f(e4m3{});
+    case dtype::e4m3fnuz: return f(e4m3fnuz{});
+    case dtype::byte: return f(std::byte{});
+    default: return f(float{});
+  }
+}
+
+/// Whole rows, as `store` and `load` do it for one element: a bench's rows have billions of them.
+inline void store_row(std::byte* at, dtype type, std::vector<float> const& x) {
+  visit_type(type, [&]<class T>(T) {
+    if constexpr (!std::is_same_v<T, std::byte>)
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        T const v = from_float<T>(x[i]);
+        std::memcpy(at + i * sizeof v, &v, sizeof v);
+      }
+  });
+}
+inline void load_row(std::byte const* at, dtype type, std::vector<float>& x) {
+  visit_type(type, [&]<class T>(T) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      T v;
+      std::memcpy(&v, at + i * sizeof v, sizeof v);
+      if constexpr (std::is_same_v<T, std::byte>)
+        x[i] = static_cast<float>(static_cast<int>(v));
+      else
+        x[i] = to_float(v);
+    }
+  });
+}
+
 /// A row in flight.
 struct wire_row {
   std::vector<std::byte> row;
@@ -89,7 +126,7 @@ inline wire_row in_wire(std::vector<float> const& x, wire format) {
   wire_row made;
   made.row.resize(x.size() * size);
   if (!is_fp8(format)) {
-    for (std::size_t i = 0; i < x.size(); ++i) store(made.row.data() + i * size, type, x[i]);
+    store_row(made.row.data(), type, x);
     return made;
   }
   for (std::size_t first = 0; first < x.size(); first += 128) {
@@ -118,13 +155,13 @@ inline wire_row in_wire(std::vector<float> const& x, wire format) {
 inline std::vector<float> out_of_wire(std::byte const* row, std::byte const* scales, wire format,
                                       dtype type, int hidden) {
   std::vector<float> x(static_cast<std::size_t>(hidden));
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    x[i] = load(row + i * bytes_of(type), type);
+  load_row(row, type, x);
+  for (std::size_t i = 0; i < x.size() && is_fp8(format); ++i) {
     if (format == wire::fp8_ue8m0)
       x[i] *= scales[i / 128] == std::byte{0xFF}
                   ? std::numeric_limits<float>::quiet_NaN()
                   : std::ldexp(1.0f, static_cast<int>(scales[i / 128]) - 127);
-    else if (is_fp8(format))
+    else
       x[i] *= load(scales + 4 * (i / 128), dtype::f32);
   }
   return x;
@@ -140,9 +177,16 @@ inline std::vector<float> out_of_wire(std::byte const* row, std::byte const* sca
 }
 
 /// Each expert's own affine map.
-inline float expert(int id, float x) {
+struct affine {
+  float factor, offset;
+  float operator()(float x) const { return factor * x + offset; }
+};
+inline affine expert_map(int id) {
   static constexpr float factors[] = {-3, -2, 2, 3, 5};
-  return factors[id % 5] * x + static_cast<float>(1 + id % 64);
+  return {factors[id % 5], static_cast<float>(1 + id % 64)};
+}
+inline float expert(int id, float x) {
+  return expert_map(id)(x);
 }
 
 /// What one rank brings to one step.
@@ -229,17 +273,19 @@ inline std::int64_t random_id(world const& w, dice& from) {
   return pick(from, 0, experts - 1);
 }
 
-inline rank_step random_rank_step(world const& w, dice& from, int rank) {
+/// A rank's step of given choices: payload, weights and added rows are drawn.
+/// Shapes   `ids` [tokens, topk]
+inline rank_step rank_step_of(world const& w, dice& from, int rank, std::vector<std::int64_t> ids) {
   exchange_options const& o = w.options;
   auto const k = static_cast<std::size_t>(o.topk);
   auto const hidden = static_cast<std::size_t>(o.hidden);
   rank_step made;
-  made.tokens = one_in(from, 5) ? 0 : one_in(from, 4) ? o.max_tokens : pick(from, 0, o.max_tokens);
+  made.tokens = static_cast<int>(ids.size() / k);
   auto const tokens = static_cast<std::size_t>(made.tokens);
+  made.ids = std::move(ids);
   made.weighted = !one_in(from, 5);
   int const shift = pick(from, 0, 60);
   for (std::size_t i = 0; i < tokens * k; ++i) {
-    made.ids.push_back(random_id(w, from));
     // Different for each choice of a token.
     int const weight =
         1 + static_cast<int>(i * 3 + i / k * 7 + static_cast<std::size_t>(shift)) % 61;
@@ -266,6 +312,16 @@ inline rank_step random_rank_step(world const& w, dice& from, int rank) {
     made.sent.push_back(std::move(opaque));
   }
   return made;
+}
+
+inline rank_step random_rank_step(world const& w, dice& from, int rank) {
+  exchange_options const& o = w.options;
+  int const tokens = one_in(from, 5)   ? 0
+                     : one_in(from, 4) ? o.max_tokens
+                                       : pick(from, 0, o.max_tokens);
+  std::vector<std::int64_t> ids;
+  for (int i = 0; i < tokens * o.topk; ++i) ids.push_back(random_id(w, from));
+  return rank_step_of(w, from, rank, std::move(ids));
 }
 
 /// The (expert, source, token, choice) order, and where it puts every row.
@@ -318,11 +374,12 @@ inline std::vector<float> expert_row(world const& w, rank_step const& from, int 
   wire_row const& sent = from.sent[static_cast<std::size_t>(token)];
   std::vector<float> x = out_of_wire(sent.row.data(), sent.scales.data(), w.options.wire,
                                      w.options.hidden, w.row_bytes());
-  for (float& v : x) {
-    std::byte rounded[4];
-    store(rounded, w.options.expert_rows, expert(id, v));
-    v = load(rounded, w.options.expert_rows);
-  }
+  affine const of_expert = expert_map(id);
+  for (float& v : x) v = of_expert(v);
+  visit_type(w.options.expert_rows, [&]<class T>(T) {
+    if constexpr (!std::is_same_v<T, std::byte>)
+      for (float& v : x) v = to_float(from_float<T>(v));
+  });
   return x;
 }
 

@@ -87,15 +87,16 @@ TEST(graph, refuses_in_a_capture_what_a_replay_could_not_do) {
   two_numbers n;
   event before = event::on(n.d).value();
   before.record(n.q).value();
-  result<void> waited, held, again;
+  result<void> waited, asked, held, again;
   graph const g = capture(n.q, [&]() -> result<void> {
                     waited = n.q.wait(1s);
+                    if (result<bool> const done = n.q.done(); !done) asked = done.error();
                     held = before.hold(n.q);
                     if (auto nested = capture(n.q, [] { return result<void>{}; }); !nested)
                       again = nested.error();
                     return n.q.copy(n.to.data(), n.from.data(), 1);
                   }).value();
-  for (result<void> const& r : {waited, held, again}) {
+  for (result<void> const& r : {waited, asked, held, again}) {
     ASSERT_FALSE(r);
     EXPECT_EQ(r.error().code, error_code::invalid_state) << r.error().message;
   }

@@ -26,7 +26,7 @@ struct faulty_delivery {
   peer_memory_delivery<dev> net;
   fault how;
   std::uint32_t last;
-  piece* held;
+  piece* held;  ///< by rank
 
   std::byte* own_flags() const { return net.own_flags(); }
   std::byte* own_rows() const { return net.own_rows(); }
@@ -40,7 +40,7 @@ struct faulty_delivery {
     if constexpr (std::is_same_v<T, piece>) {
       if (at == last && how == fault::loses) return;
       if (at == last && how == fault::brings_late) {
-        net.put_value(t, to, offset, at, std::exchange(*held, value));
+        net.put_value(t, to, offset, at, std::exchange(held[to], value));
         return;
       }
     }
@@ -87,7 +87,7 @@ std::vector<probed> run_probe(fault how, int rounds, std::size_t row_bytes, int 
                           .timeout = 200'000'000,
                           .patience = 50'000'000,
                           .told = &told[i]};
-    piece held{};
+    piece held[ranks] = {};
     gpu_block_memory block;
     std::vector<std::byte> scratch(2 * 64);
     lane_launch lanes({1, 2}, 32, static_cast<std::uint64_t>(r + 1));
@@ -95,8 +95,8 @@ std::vector<probed> run_probe(fault how, int rounds, std::size_t row_bytes, int 
     lanes
         .run([&] {
           lanes_of const t(1, 2, waits, block, scratch.data(), 64);
-          probe(t, faulty_delivery{peer_memory_delivery<dev>(peers), r == 0 ? how : fault::none,
-                                   last, &held});
+          probe(t, faulty_delivery{peer_memory_delivery<dev>(peers, peers.flags[r], peers.rows[r]),
+                                   r == 0 ? how : fault::none, last, held});
         })
         .value();
     seen[i].failed = told[i] != 0;

@@ -14,13 +14,16 @@ import re
 import subprocess
 import sys
 
-LAYERS = ["base", "exec", "memory", "transport", "kernels", "options", "group", "exchange", "balance", "deepseek"]
+LAYERS = ["base", "files", "exec", "memory", "transport", "kernels", "options", "group", "exchange", "balance", "deepseek"]
 
 # Headers directly in include/ferry belong to a layer too.
 API_LAYER = {
     "result.hpp": "base",
     "version.hpp": "base",
     "queue.hpp": "exec",
+    "device.hpp": "exec",
+    "event.hpp": "exec",
+    "graph.hpp": "exec",
     "options.hpp": "options",
     "group.hpp": "group",
     "mpi.hpp": "group",
@@ -36,8 +39,20 @@ ORDER = LAYERS + ["top"]
 UNMIRRORED = {
     "base/platform.hpp": "macros only; every other test uses them",
     "exec/executor.hpp": "a concept; held against each executor by its own test",
+    "exec/gpu/gpu_waits.hpp": "data of gpu_team; its test fills it",
+    **{
+        f"exec/gpu/{vendor}/{name}.hpp": "instructions and runtime calls; tests/disassembly reads what they become"
+        for vendor in ("hip", "cuda")
+        for name in ("codes", "device", "launch")
+    },
     "exec/team.hpp": "a concept; held against each team by its own test",
+    "exec/gpu/cuda/strip_lanes.hpp": "compiled for such GPUs only; lane_strip's test plays its contract on a host",
+    "exec/gpu/hip/strip_lanes.hpp": "compiled for such GPUs only; lane_strip's test plays its contract on a host",
     "transport/delivery.hpp": "a concept; held against each delivery by tests/contract",
+    "transport/device_verbs/direct_nic.hpp": "an abstract class; tests/nic implements and uses it",
+    "transport/device_verbs/queue_pair.hpp": "plain structs; the tests of each format fill and read them",
+    "transport/device_verbs/work.hpp": "a plain struct; the tests of each format write it",
+    "transport/peer_table.hpp": "data of peer_memory; its test fills it",
     "transport/transport.hpp": "an abstract class; held against each transport by tests/contract",
     "group/bootstrap.hpp": "an abstract class; held against each bootstrap by tests/group",
     "mpi.hpp": "needs mpirun; tests/multiprocess starts it",
@@ -210,14 +225,50 @@ VENDOR = r"hip|cuda|amd|nvidia|rocm|gfx|mlx|bnxt|ionic|xgmi|nvlink|warp|warps|wa
 
 
 def vendor_words(tree):
-    """Kernels know no vendor."""
+    """Kernels know no vendor, nor does what the vendors' GPUs share."""
     word = re.compile(rf"(?<![a-z])({VENDOR})(?![a-z])", re.IGNORECASE)
-    for path in tree.own("include/ferry/kernels/", "src/kernels/", suffixes=CODE):
+    for path in tree.own("include/ferry/kernels/", "src/kernels/", "include/ferry/exec/gpu/", suffixes=CODE):
+        if path.startswith(tuple(f"include/ferry/exec/gpu/{vendor}/" for vendor in GPU_VENDORS)):
+            continue
         for number, line in tree.lines(path):
+            if re.match(r"\s*#\s*include <ferry/exec/gpu/", line):
+                continue
             # camelCase and snake_case words alike
             found = word.search(re.sub(r"([a-z])([A-Z])", r"\1 \2", line)) or word.search(line)
             if found:
                 yield f"{path}:{number}: the vendor word {found.group(1)}"
+
+
+GPU_VENDORS = ("cuda", "hip")
+
+
+def vendor_files(tree):
+    """What a vendor's GPUs need is in files of the same names with the same functions, each in one guard."""
+    folder = "include/ferry/exec/gpu/"
+    names = {
+        vendor: {path[len(f"{folder}{vendor}/") :] for path in tree.own(f"{folder}{vendor}/", suffixes=CODE)}
+        for vendor in GPU_VENDORS
+    }
+    first, second = GPU_VENDORS
+    for name in sorted(names[first] ^ names[second]):
+        have = first if name in names[first] else second
+        yield f"{folder}{have}/{name}: has no counterpart of the other vendor"
+    for name in sorted(names[first] & names[second]):
+        functions = [public_functions(tree, f"{folder}{vendor}/{name}") for vendor in GPU_VENDORS]
+        for function in sorted(functions[0] ^ functions[1]):
+            have = first if function in functions[0] else second
+            yield f"{folder}{have}/{name}: only this vendor has {function}()"
+    for vendor in GPU_VENDORS:
+        for name in sorted(names[vendor]):
+            lines = [s.strip() for _, s in tree.code_lines(f"{folder}{vendor}/{name}") if s.strip()]
+            if not lines or not lines[0].startswith("#if") or lines[-1] != "#endif":
+                yield f"{folder}{vendor}/{name}: not in one guard for the whole file"
+
+
+def public_functions(tree, path):
+    """Names of the static functions before `private:`."""
+    text = "\n".join(line for _, line in tree.code_lines(path)).split("private:")[0]
+    return set(re.findall(r"\bstatic\s[^;={}()]*?\b(\w+)\(", text))
 
 
 def conditionals(tree):
@@ -436,6 +487,7 @@ RULES = [
     siblings,
     src_is_private,
     vendor_words,
+    vendor_files,
     conditionals,
     literal_lanes,
     header_length,

@@ -33,6 +33,12 @@ GOOD = {
     + '#include <ferry/base/result.hpp>\n#include "base/fail.hpp"\n'
     + "#ifndef NEW_FLAG\n#define NEW_FLAG 8\n#endif\nint got = std::get_if<0>(1);\n",
     "src/base/fail.hpp": SPDX + "#pragma once\n",
+    **{
+        f"include/ferry/exec/gpu/{vendor}/device.hpp": SPDX
+        + f"#if defined({vendor})\n#pragma once\nstruct d {{\n  static int lane();\n private:\n  static int {vendor}();\n}};\n#endif\n"
+        for vendor in ("hip", "cuda")
+    },
+    "include/ferry/exec/gpu/native.hpp": SPDX + "#pragma once\n#include <ferry/exec/gpu/hip/device.hpp>\n",
     "src/exec/other_machine.cpp": SPDX + "#if defined(OTHER)\nint all_of_the_file;\n#endif\n",
     "tests/base/result_test.cpp": SPDX + '#include <ferry/base/result.hpp>\n#include "base/fail.hpp"\nTEST(suite, case) {}\n',
     "tests/kernels/rows_test.cpp": SPDX + "#include <ferry/kernels/rows.hpp>\n",
@@ -73,6 +79,15 @@ BAD = {
         "a vendor in camel case": {KERNEL: "int myCudaStream;\n"},
         "a lane group's trade name": {KERNEL: "int wave32;\n"},
         "an architecture": {KERNEL: "int for_gfx942;\n"},
+        "a vendor in what both share": {"include/ferry/exec/gpu/native.hpp": "int hip_team;\n"},
+    },
+    "vendor_files": {
+        "a file of one vendor": {"include/ferry/exec/gpu/hip/more.hpp": SPDX + "#if X\nint a;\n#endif\n"},
+        "a function of one vendor": {
+            "include/ferry/exec/gpu/hip/device.hpp": SPDX
+            + "#if X\nstruct d {\n  static int lane();\n  static int wave();\n};\n#endif\n"
+        },
+        "no guard": {"include/ferry/exec/gpu/hip/device.hpp": SPDX + "struct d {\n  static int lane();\n};\n"},
     },
     "conditionals": {
         "a conditional in a kernel": {KERNEL: "int a;\n#if defined(__x86_64__)\nint b;\n#endif\n"},

@@ -12,6 +12,25 @@
 #define FERRY_FN inline __attribute__((always_inline))
 #endif
 
+/// For a lambda, behind its parameters: inlined like the functions above. A kernel that calls a
+/// function keeps its registers in memory.
+#define FERRY_INLINED __attribute__((always_inline))
+
+/// How many threads a block of a kernel may have, and on how few registers the kernel must do: so
+/// many of its teams share one unit of an AMD GPU. An NVIDIA GPU's teams need half as many.
+#if defined(__HIP__)
+#define FERRY_KERNEL_BOUNDS(threads, teams_on_a_unit) __launch_bounds__(threads, teams_on_a_unit)
+#else
+#define FERRY_KERNEL_BOUNDS(threads, teams_on_a_unit) __launch_bounds__(threads, 1)
+#endif
+
+/// A kernel's parameter that is read where the launch has put it.
+#if defined(__CUDACC__)
+#define FERRY_PARAMETER __grid_constant__
+#else
+#define FERRY_PARAMETER
+#endif
+
 /// What the target of this device pass can do. Row stores that write through to all observers
 /// need no write-back before a flag; fp8 instructions convert to one of the two flavours of E4M3.
 #if defined(__gfx942__) || defined(__gfx950__)

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <ferry/base/result.hpp>
-#include <ferry/deepseek/safetensors.hpp>
+#include <ferry/files/safetensors.hpp>
 
 #include <filesystem>
 #include <memory>

@@ -33,9 +33,14 @@ struct model_options {
   int max_positions = 4096;  ///< of a sequence
   /// Rounds the input of every fp8 weight (but kv_b_proj, which is absorbed) to fp8 as well.
   bool quantise_activations = false;
-  int microbatches = 1;  ///< that a step may be split into, 1 to 32; each has slots and buffers
+  /// That a step may be split into, 1 to 32; each has slots and buffers. 1 on a device other than
+  /// the CPU.
+  int microbatches = 1;
   int round_tokens = 0;  ///< tokens of one round of the exchange; 0: max_tokens
   row_calls calls = row_calls::probed;
+  /// The rank's device; ranks need the same kind. Elsewhere than on the CPU products are computed
+  /// by ferry's own kernel, whose sums have an order of their own.
+  device where = {};
 };
 
 /// The tokens of one forward: token i is ids[i], at positions[i] of the sequence in cache slot
@@ -47,7 +52,7 @@ struct token_batch {
 };
 
 /// Sees what a model computes, between its steps. For tests and pictures; the views are valid
-/// during the call only.
+/// during the call only. On a device other than the CPU only `hidden` is called.
 class model_observer {
  public:
   virtual ~model_observer() = default;
@@ -61,7 +66,7 @@ class model_observer {
   virtual void normalised(matrix<float const> values);
 };
 
-/// Where a model's time went, in seconds since it was loaded.
+/// Where a model's time went, in seconds since it was loaded; all 0 on a device other than the CPU.
 struct model_times {
   double embedding = 0;
   double attention = 0;
@@ -78,8 +83,9 @@ class model {
  public:
   /// Loads the weights, own experts [r*E/R, (r+1)*E/R) only, and makes the exchange. Collective.
   /// Errors   malformed_input a tensor is missing, of another shape or type, naming it and both;
-  ///          unsupported a storage type that weights cannot have; invalid_argument an option out
-  ///          of its limits; out_of_memory; those of make_exchange
+  ///          unsupported a storage type that weights cannot have, or several microbatches on a
+  ///          device other than the CPU; invalid_argument an option out of its limits;
+  ///          out_of_memory; those of make_exchange
   static result<model> load(checkpoint const& weights, model_config const& config,
                             group const& ranks, model_options const& options);
 
@@ -87,10 +93,11 @@ class model {
   /// Shapes   logits [n, vocab], or no data: not wanted
   /// Order    a sequence's positions come one after the other, over all calls and within one;
   ///          position 0 starts it anew
+  ///          on a device other than the CPU it waits until all is done, and `q` is a queue of it
   /// Errors   invalid_state the queue is being captured: that is for `stages`;
-  ///          invalid_argument n > max_tokens, or an id, slot or position outside its limits, with
-  ///          nothing sent and no cache changed; those of the exchange, after which the caches hold
-  ///          nothing usable
+  ///          invalid_argument a queue of another device, n > max_tokens, or an id, slot or
+  ///          position outside its limits, with nothing sent and no cache changed; those of the
+  ///          exchange, after which the caches hold nothing usable
   result<void> forward(queue& q, token_batch const& batch, matrix<float> logits);
 
   /// Lays out the tokens of a step that is then put on queues by its stages: batch i for microbatch
@@ -99,10 +106,10 @@ class model {
   /// Order    all that was put before has run
   /// Errors   as forward; invalid_argument also more batches than microbatches, or a sequence in
   /// two
-  ///          of them
+  ///          of them; unsupported a device other than the CPU, where a step has no stages
   result<void> bring(std::span<token_batch const> batches);
   /// The stages of each microbatch, for `overlap`: from the embedding to `logits`. Collective: in
-  /// the same order on every rank.
+  /// the same order on every rank. None on a device other than the CPU: there `forward` runs all.
   /// Order    CPU queues
   /// Lifetime the model's
   std::span<stage_list const> stages() const;
@@ -119,7 +126,7 @@ class model {
 
   /// Positions of the sequence in cache slot `sequence` so far.
   int length(int sequence) const;
-  /// One cached row: latent, then rotated key. For tests.
+  /// One cached row: latent, then rotated key. For tests; empty on a device other than the CPU.
   std::span<float const> cached(int layer, int sequence, int position) const;
   /// `observer` sees all following forwards; null ends it.
   void observe(model_observer* observer);

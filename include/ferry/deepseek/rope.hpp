@@ -6,6 +6,7 @@
 
 #include <ferry/base/matrix.hpp>
 #include <ferry/base/result.hpp>
+#include <ferry/deepseek/kernels/rotate.hpp>
 #include <ferry/deepseek/model_config.hpp>
 
 #include <cstdint>
@@ -41,14 +42,8 @@ class rope {
   /// Turns pair (2i, 2i+1) by the position's i-th angle: (a cos - b sin, a sin + b cos).
   /// Shapes   from, to [dimensions]; to may be from; position < positions()
   void turn(float const* from, std::int64_t position, float* to) const {
-    float const* cosines = table_.data() + position * dimensions_;
-    float const* sines = cosines + dimensions_ / 2;
-    for (int i = 0; i < dimensions_ / 2; ++i) {
-      float const a = from[2 * i];
-      float const b = from[2 * i + 1];
-      to[2 * i] = a * cosines[i] - b * sines[i];
-      to[2 * i + 1] = a * sines[i] + b * cosines[i];
-    }
+    int const pairs = dimensions_ / 2;
+    for (int i = 0; i < pairs; ++i) rotate_pair(from, at(position), pairs, i, to);
   }
   /// Cosines, then sines, [dimensions / 2] each.
   float const* at(std::int64_t position) const { return table_.data() + position * dimensions_; }

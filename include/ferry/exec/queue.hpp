@@ -37,7 +37,7 @@ class queue {
   /// Errors   out_of_memory, device
   static result<queue> on(device const& where);
   /// A stream that the caller owns: a hipStream_t or cudaStream_t, also the null one.
-  /// Lifetime the stream must outlive the queue
+  /// Lifetime the stream must outlive the queue, and every exchange that was given it
   /// Errors   invalid_argument the device has no streams of its own
   static result<queue> wrap(device const& where, void* stream);
 
@@ -69,7 +69,7 @@ class queue {
   result<void> fill(void* to, std::byte value, std::size_t bytes);
 
   /// Whether all that was put on it is done; never blocks.
-  /// Errors   device what failed on it
+  /// Errors   device what failed on it; invalid_state it is being captured
   result<bool> done() const;
   /// Waits until all that was put on it is done.
   /// Errors   timeout after `longest`; device what failed on it; invalid_state it is being captured

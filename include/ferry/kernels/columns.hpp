@@ -50,13 +50,26 @@ FERRY_FN void load_columns(std::byte const* row, int column, int n, float (&v)[N
   }
 }
 
+/// to[i] = f(v[i]) for the first n. What a lane of many holds is short enough to be spelled out: no
+/// register can be chosen by a running number.
+template <class V, int N, class T, class F>
+FERRY_FN void store_first(int n, V const (&v)[N], T* to, F const& f) {
+  if constexpr (N > 32) {
+    for (int i = 0; i < n; ++i) to[i] = f(v[i]);
+  } else {
+    FERRY_UNROLL
+    for (int i = 0; i < N; ++i)
+      if (i < n) to[i] = f(v[i]);
+  }
+}
+
 template <class T, int N>
 FERRY_FN void store_columns(std::byte* row, int column, int n, float const (&v)[N]) {
   T* const to = reinterpret_cast<T*>(row) + column;
   if (n == N) {
     for (int i = 0; i < N; ++i) to[i] = from_float<T>(v[i]);
   } else {
-    for (int i = 0; i < n; ++i) to[i] = from_float<T>(v[i]);
+    store_first(n, v, to, [](float x) FERRY_INLINED { return from_float<T>(x); });
   }
 }
 
@@ -64,6 +77,19 @@ FERRY_FN void store_columns(std::byte* row, int column, int n, float const (&v)[
 template <int N>
 FERRY_FN void add_columns(float weight, float const (&v)[N], float (&sum)[N]) {
   for (int i = 0; i < N; ++i) sum[i] = __builtin_fmaf(weight, v[i], sum[i]);
+}
+
+/// sum[i] += weight * element i of n, each in one rounding: the two above in one pass, so that the
+/// numbers never leave the registers between them.
+template <class T, int N>
+FERRY_FN void add_row_columns(std::byte const* row, int column, int n, float weight,
+                              float (&sum)[N]) {
+  T const* const from = reinterpret_cast<T const*>(row) + column;
+  if (n == N) {
+    for (int i = 0; i < N; ++i) sum[i] = __builtin_fmaf(weight, to_float(from[i]), sum[i]);
+  } else {
+    for (int i = 0; i < n; ++i) sum[i] = __builtin_fmaf(weight, to_float(from[i]), sum[i]);
+  }
 }
 
 /// Where a row and its scales lie. `fnuz_scales`: e8m0 scales as a FNUZ receiver takes them; may be
@@ -118,7 +144,12 @@ template <class T, class Codes>
 struct f32_scaled_codes {
   using scale = float;
   static constexpr bool differs_by_flavour = false;
-  FERRY_FN static scale scale_of(block_range range) { return block_scale<T>(range); }
+  /// What counts of an element's magnitude_bits() when a block's largest is sought, and the scale
+  /// that the largest gives. Here only what is finite does.
+  FERRY_FN static std::uint32_t counted(std::uint32_t magnitude) {
+    return magnitude < f32_infinity ? magnitude : 0;
+  }
+  FERRY_FN static scale scale_of(float largest) { return block_scale<T>(largest); }
   FERRY_FN static std::uint32_t codes(float a, float b, float c, float d, scale s) {
     return Codes::template of<T>(a / s, b / s, c / s, d / s);
   }
@@ -134,13 +165,20 @@ template <class Codes>
 struct power_scaled_codes {
   using scale = e8m0;
   static constexpr bool differs_by_flavour = true;
-  FERRY_FN static scale scale_of(block_range range) { return block_exponent(range); }
+  // A NaN anywhere decides alone, so it stands above all that is finite, where infinity would.
+  FERRY_FN static std::uint32_t counted(std::uint32_t magnitude) {
+    return magnitude > f32_infinity ? f32_infinity : magnitude == f32_infinity ? 0 : magnitude;
+  }
+  FERRY_FN static scale scale_of(float largest) {
+    bool const has_nan = bits_of(largest) == f32_infinity;
+    return block_exponent({has_nan ? 0 : magnitude_bits(largest), has_nan});
+  }
   FERRY_FN static std::uint32_t codes(float a, float b, float c, float d, scale s) {
-    bool const none = s.bits == 0xFF;
-    float const reciprocal = float_of(none ? 0u : (254u - s.bits) << 23);
+    std::uint32_t const bits = s.bits;
+    float const reciprocal = float_of(bits == 0xFF ? 0u : (254u - bits) << 23);
     std::uint32_t const all =
         Codes::power(a * reciprocal, b * reciprocal, c * reciprocal, d * reciprocal);
-    return none ? 0u : all;
+    return bits == 0xFF ? 0u : all;
   }
   FERRY_FN static std::uint8_t bits(scale s, bool fnuz) {
     return fnuz ? exponent_for_fnuz(s).bits : s.bits;
@@ -165,7 +203,7 @@ FERRY_FN void store_blocks(Team const& t, row_place to, int column, int n,
     if (here >= in_lane) {
       for (int i = 0; i < in_lane; ++i) row[i] = codes[i];
     } else {
-      for (int i = 0; i < here; ++i) row[i] = codes[i];
+      store_first(here, codes, row, [](code c) FERRY_INLINED { return c; });
     }
     if (here <= 0 || (column + first) % scale_block != 0) continue;
     int const block = (column + first) / scale_block;
@@ -215,6 +253,21 @@ FERRY_FN void load_wire(wire from_wire, std::byte const* row, std::byte const* s
     case wire::fp8_e4m3fnuz: return load_fp8<e4m3fnuz>(row, scales, column, n, v);
     default: return;
   }
+}
+
+/// Adds a tile in a format that rows have on their way home.
+template <int N>
+FERRY_FN void add_wire(wire from_wire, std::byte const* row, std::byte const* scales, int column,
+                       int n, float weight, float (&sum)[N]) {
+  switch (from_wire) {
+    case wire::f32: return add_row_columns<float>(row, column, n, weight, sum);
+    case wire::bf16: return add_row_columns<bf16>(row, column, n, weight, sum);
+    case wire::fp16: return add_row_columns<fp16>(row, column, n, weight, sum);
+    default: break;
+  }
+  float v[N];
+  load_wire(from_wire, row, scales, column, n, v);
+  add_columns(weight, v, sum);
 }
 
 }  // namespace ferry

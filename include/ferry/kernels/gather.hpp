@@ -62,7 +62,7 @@ struct gather_rows {
   FERRY_FN bool wait_for_rows(Team const& t, Net const& net, Sources const& from, int in_round,
                               std::uint64_t epoch) const {
     int const chunk = in_round / frame.shape.chunk_tokens;
-    return from.wait_for_each(t, [&](int d) {
+    return from.wait_for_each(t, [&](int d) FERRY_INLINED {
       std::uint64_t seen;
       return t.wait({flag::back, d, chunk, epoch},
                     own_word(net, frame.chunk_flag(flag_field::back, d, chunk)), seen);

@@ -38,9 +38,9 @@ class memory_gather {
         : route(routing_of(frame, token)) {}
     /// Calls f(rank) for each rank that serves the token, until one call says no.
     template <class F>
-    FERRY_FN bool wait_for_each(Team const&, F const& f) const {
+    FERRY_FN bool wait_for_each(Team const& t, F const& f) const {
       for (int d = route.next_rank(-1); d >= 0; d = route.next_rank(d))
-        if (!f(d)) return false;
+        if (t.any(!f(d))) return false;
       return true;
     }
     routing route;
@@ -52,34 +52,44 @@ class memory_gather {
 
   FERRY_FN void gather(Team const& t, std::byte const* own, sources const& from, int in_round,
                        int token, int) const {
-    routing const& route = from.route;
-    visit_float_type(to_.type, [&]<class T>(T) {
-      for_each_tile(t, frame_.shape.hidden, [&](int column, int n) {
+    returned_rows const rows = rows_of(from.route, in_round);
+    wire const format = frame_.shape.returned;
+    visit_float_type(to_.type, [&]<class T>(T) FERRY_INLINED {
+      for_each_tile(t, frame_.shape.hidden, [&](int column, int n) FERRY_INLINED {
         float sum[Team::columns] = {};
-        auto const add = [&](int number, float weight) {
-          std::size_t const row = home_row(frame_, number, in_round);
-          float v[Team::columns];
-          load_wire(frame_.shape.returned, own + frame_.at(slot_field::returned, row),
-                    own + frame_.at(slot_field::returned_scales, row), column, n, v);
-          add_columns(weight, v, sum);
-        };
-        if (frame_.shape.per_choice) {
-          for (int k = 0; k < frame_.shape.topk; ++k)
-            if (route.choices[k] >= 0) add(k, route.weights[k]);
-        } else {
-          for (int d = route.next_rank(-1); d >= 0; d = route.next_rank(d)) add(d, 1.0f);
-        }
-        if (to_.added) {
-          float v[Team::columns];
-          load_columns<T>(to_.added + token * to_.added_stride, column, n, v);
-          add_columns(1.0f, v, sum);
-        }
+        for (int i = 0; i < rows.count; ++i)
+          add_wire(format, own + frame_.at(slot_field::returned, rows.items[i]),
+                   own + frame_.at(slot_field::returned_scales, rows.items[i]), column, n,
+                   rows.weights[i], sum);
+        if (to_.added)
+          add_row_columns<T>(to_.added + token * to_.added_stride, column, n, 1.0f, sum);
         store_columns<T>(to_.data + token * to_.stride, column, n, sum);
       });
     });
   }
 
  private:
+  // The rows that come home for a token, in the order of the sum. Found once: a row has many tiles.
+  struct returned_rows {
+    std::size_t items[max_topk];
+    float weights[max_topk];
+    int count = 0;
+  };
+  FERRY_FN returned_rows rows_of(routing const& route, int in_round) const {
+    returned_rows rows;
+    auto const add = [&](int number, float weight) {
+      rows.items[rows.count] = home_row(frame_, number, in_round);
+      rows.weights[rows.count++] = weight;
+    };
+    if (frame_.shape.per_choice) {
+      for (int k = 0; k < frame_.shape.topk; ++k)
+        if (route.choices[k] >= 0) add(k, route.weights[k]);
+    } else {
+      for (int d = route.next_rank(-1); d >= 0; d = route.next_rank(d)) add(d, 1.0f);
+    }
+    return rows;
+  }
+
   step_frame const& frame_;
   gathered_output to_;
 };

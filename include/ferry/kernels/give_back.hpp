@@ -25,6 +25,8 @@ struct return_rows {
   dtype type = dtype::bf16;
   int round = 0;
   bool credit_only = false;
+  /// per_rank: `rows` are [R, M], each token's experts' rows weighted and summed by the caller.
+  bool summed = false;
 
   /// Rows go through memory.
   template <team Team, delivery<Team> Net>
@@ -128,7 +130,12 @@ struct return_rows {
       std::size_t const item =
           static_cast<std::size_t>(shape.rank) * static_cast<std::size_t>(shape.round_tokens) +
           static_cast<std::size_t>(which.token);
-      sums.put_sum(t, net, plan, which.part, which.source, item);
+      if (summed)
+        sums.put_token_sum(
+            t, net, which.source * shape.max_tokens + round * shape.round_tokens + which.token,
+            which.part, which.source, item);
+      else
+        sums.put_sum(t, net, plan, which.part, which.source, item);
       return bytes;
     }
     std::uint64_t sent = 0;

@@ -36,7 +36,9 @@ class memory_rows {
 
   FERRY_FN memory_rows(Team const& t, step_frame const& frame, token_rows const& tokens, int token,
                        int, std::uint64_t)
-      : frame_(frame), route_(routing_of(frame, token)) {
+      : frame_(frame),
+        route_(routing_of(frame, token)),
+        receives_fnuz_(frame.memory.receives_fnuz) {
     if (route_.next_rank(-1) >= 0) row_ = wire_row(t, tokens, token);
   }
 
@@ -55,11 +57,12 @@ class memory_rows {
   FERRY_FN void put(Team const& t, Net const& net, int d, int in_round) const {
     exchange_shape const& shape = frame_.shape;
     net.put(t, d, frame_.at(slot_field::rows, shape.rank, in_round), row_.row, shape.row_bytes);
-    if (shape.scale_bytes)
+    if (shape.scale_bytes) {
+      bool const doubled = shape.sent == wire::fp8_ue8m0 && receives_fnuz_[d] != std::byte{0};
       net.put(t, d, frame_.at(slot_field::scales, shape.rank, in_round),
-              row_.fnuz_scales && frame_.memory.receives_fnuz[d] != std::byte{0} ? row_.fnuz_scales
-                                                                                 : row_.scales,
+              row_.scales + (doubled ? round_up(shape.scale_bytes, row_align) : 0),
               shape.scale_bytes);
+    }
     put_route(t, net, d, in_round);
   }
 
@@ -81,12 +84,9 @@ class memory_rows {
       return {const_cast<std::byte*>(from), nullptr, nullptr};
     std::byte* const to = t.row_scratch();
     std::byte* const to_scales = to + round_up(shape.row_bytes, row_align);
-    row_place const place{to, to_scales,
-                          shape.sent == wire::fp8_ue8m0
-                              ? to_scales + round_up(shape.scale_bytes, row_align)
-                              : nullptr};
-    visit_float_type(tokens.type, [&]<class T>(T) {
-      for_each_tile(t, shape.hidden, [&](int column, int n) {
+    row_place const place{to, to_scales, to_scales + round_up(shape.scale_bytes, row_align)};
+    visit_float_type(tokens.type, [&]<class T>(T) FERRY_INLINED {
+      for_each_tile(t, shape.hidden, [&](int column, int n) FERRY_INLINED {
         float v[Team::columns];
         load_columns<T>(from, column, n, v);
         store_wire(t, shape.sent, place, column, n, v);
@@ -115,6 +115,7 @@ class memory_rows {
 
   step_frame const& frame_;
   routing route_;
+  std::byte const* receives_fnuz_;
   row_place row_{};
 };
 
@@ -265,8 +266,8 @@ class quantised_rows : public routed_rows<Team> {
     }
     FERRY_UNROLL
     for (int j = 0; j < Team::row_pieces; ++j) {
-      typename format::scale const s =
-          format::scale_of(range_over_lanes(t, range_of_bf16(x[j][0], x[j][1])));
+      typename format::scale const s = format::scale_of(
+          t.template max_over<lanes_of_block>(largest_bf16<format>(x[j][0], x[j][1])));
       if (t.lane() % lanes_of_block == j) scale_ = s;
       FERRY_UNROLL
       for (int h = 0; h < 2; ++h) {

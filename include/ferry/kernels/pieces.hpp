@@ -89,30 +89,22 @@ FERRY_FN void add_bf16(float weight, piece const& v, float (&sum)[8]) {
   for (int i = 0; i < 8; ++i) sum[i] = __builtin_fmaf(weight, x[i], sum[i]);
 }
 
-/// The range of 16 bf16, as block_range finds it. Numbers that are none are rare, and their bits
-/// lie above those of all others: one look at the largest tells whether there is any.
-FERRY_FN block_range range_of_bf16(piece const& a, piece const& b) {
+/// The largest of 16 bf16, of what `Format` counts (columns.hpp).
+template <class Format>
+FERRY_FN float largest_bf16(piece const& a, piece const& b) {
   std::uint32_t largest = 0;
   FERRY_UNROLL
   for (int i = 0; i < 4; ++i) {
     std::uint32_t const words[2] = {a.word[i], b.word[i]};
     FERRY_UNROLL
     for (int h = 0; h < 2; ++h) {
-      std::uint32_t const low = words[h] << 16 & ~f32_sign, high = words[h] & 0x7FFF'0000u;
+      std::uint32_t const low = Format::counted(words[h] << 16 & ~f32_sign);
+      std::uint32_t const high = Format::counted(words[h] & 0x7FFF'0000u);
       largest = low > largest ? low : largest;
       largest = high > largest ? high : largest;
     }
   }
-  if (largest < f32_infinity) return {static_cast<std::int32_t>(largest), 0};
-  block_range range;
-  float x[8];
-  unpack_bf16(a, x);
-  FERRY_UNROLL
-  for (int i = 0; i < 8; ++i) range.add(x[i]);
-  unpack_bf16(b, x);
-  FERRY_UNROLL
-  for (int i = 0; i < 8; ++i) range.add(x[i]);
-  return range;
+  return float_of(largest);
 }
 
 }  // namespace ferry

@@ -107,18 +107,21 @@ struct receive_rows {
   template <team Team, class Net>
   FERRY_FN void write_groups(Team const& t, Net const& net) const {
     if (t.index() != 0) return;
-    step_memory const& memory = frame.memory;
+    std::int32_t* const starts = frame.memory.starts;  // as in plan_chunk
+    std::int32_t* const counts = frame.memory.counts;
+    std::int32_t* const wanted = frame.memory.wanted;
     std::int64_t end = 0;
     std::int64_t received = 0, too_many = 0;
     for_each_group(
-        t, net, 0, [&](int e, bool there, std::int64_t start, std::int64_t, std::int64_t rows) {
+        t, net, 0,
+        [&](int e, bool there, std::int64_t start, std::int64_t, std::int64_t rows) FERRY_INLINED {
           std::int64_t const room = limit_of(start) - start;
           std::int64_t const fit = rows < room ? rows : room < 0 ? 0 : room;
           if (there) {
-            memory.starts[e] = static_cast<std::int32_t>(
+            starts[e] = static_cast<std::int32_t>(
                 start < frame.layout.capacity ? start : frame.layout.capacity);
-            memory.counts[e] = static_cast<std::int32_t>(fit);
-            memory.wanted[e] = static_cast<std::int32_t>(rows < INT32_MAX ? rows : INT32_MAX);
+            counts[e] = static_cast<std::int32_t>(fit);
+            wanted[e] = static_cast<std::int32_t>(rows < INT32_MAX ? rows : INT32_MAX);
             received += rows;
             too_many += rows - fit;
           }
@@ -132,7 +135,7 @@ struct receive_rows {
       count(t, frame, tally::rows_received, static_cast<std::uint64_t>(received));
       count(t, frame, tally::rows_without_room, static_cast<std::uint64_t>(too_many));
     }
-    if (t.leader()) *memory.end = static_cast<std::int32_t>(end);
+    if (t.leader()) *frame.memory.end = static_cast<std::int32_t>(end);
   }
 
   template <team Team>
@@ -148,9 +151,10 @@ struct receive_rows {
                             std::int64_t* cursors) const {
     if (round == 0)
       for_each_group(t, net, source,
-                     [&](int e, bool there, std::int64_t start, std::int64_t before, std::int64_t) {
-                       if (there) cursors[e] = start + before;
-                     });
+                     [&](int e, bool there, std::int64_t start, std::int64_t before, std::int64_t)
+                         FERRY_INLINED {
+                           if (there) cursors[e] = start + before;
+                         });
     else
       copy_cursors(t, cursors, kept_cursors(t, source));
     t.sync();
@@ -210,12 +214,17 @@ struct receive_rows {
   FERRY_FN void plan_chunk(Team const& t, Net const& net, int source, int chunk, std::uint32_t map,
                            bool mine, std::int64_t* cursors) const {
     int const first_token = chunk * frame.shape.chunk_tokens;
-    for_each_choice(t, map, [&](int i, int k, bool there) {
+    // Read here, not through what the lambda captures: a device's compiler follows an argument to
+    // the kind of memory it points to, but not by that way.
+    std::int32_t* const plan = frame.memory.plan;
+    float* const plan_weights = frame.memory.plan_weights;
+    std::byte const* const own = net.own_rows();
+    for_each_choice(t, map, [&](int i, int k, bool there) FERRY_INLINED {
       int e = -1;
       float weight = 0.0f;
       if (there) {
         auto const* const experts = reinterpret_cast<std::int32_t const*>(
-            net.own_rows() + frame.at(slot_field::routes, source, first_token + i));
+            own + frame.at(slot_field::routes, source, first_token + i));
         e = experts[k];
         weight = reinterpret_cast<float const*>(experts + frame.shape.topk)[k];
       }
@@ -227,10 +236,8 @@ struct receive_rows {
       std::size_t const at =
           frame.planned(source, round * frame.shape.round_tokens + first_token + i) +
           static_cast<std::size_t>(k);
-      frame.memory.plan[at] = e < 0          ? not_here
-                              : next < limit ? static_cast<std::int32_t>(next)
-                                             : no_room;
-      frame.memory.plan_weights[at] = weight;
+      plan[at] = e < 0 ? not_here : next < limit ? static_cast<std::int32_t>(next) : no_room;
+      plan_weights[at] = weight;
     });
   }
 
@@ -261,39 +268,43 @@ struct receive_rows {
   template <team Team, class Net>
   FERRY_FN void lay_out_chunk(Team const& t, Net const& net, int source, int chunk,
                               std::uint32_t map) const {
-    step_memory const& memory = frame.memory;
+    std::int32_t const* const plan = frame.memory.plan;  // as in plan_chunk
+    laid_out const to{net.own_rows(), frame.memory.index, frame.memory.rows, frame.memory.scales};
     int const first_token = chunk * frame.shape.chunk_tokens;
     int turn = 0;
-    for_each_choice(t, map, [&](int i, int k, bool there) {
+    for_each_choice(t, map, [&](int i, int k, bool there) FERRY_INLINED {
       std::int32_t const planned =
-          there ? memory.plan[frame.planned(source,
-                                            round * frame.shape.round_tokens + first_token + i) +
-                              static_cast<std::size_t>(k)]
+          there ? plan[frame.planned(source, round * frame.shape.round_tokens + first_token + i) +
+                       static_cast<std::size_t>(k)]
                 : not_here;
       auto left = static_cast<std::uint64_t>(t.ballot(planned >= 0));
       for (; left != 0; left &= left - 1) {
         if (turn++ % t.count() != t.index()) continue;
         int const lane = std::countr_zero(left);
-        lay_out_row(t, net, source, first_token + t.broadcast(i, lane), t.broadcast(planned, lane));
+        lay_out_row(t, to, source, first_token + t.broadcast(i, lane), t.broadcast(planned, lane));
       }
     });
   }
 
-  template <team Team, class Net>
-  FERRY_FN void lay_out_row(Team const& t, Net const& net, int source, int token,
+  struct laid_out {
+    std::byte const* window;
+    std::int32_t* index;
+    std::byte* rows;
+    std::byte* scales;
+  };
+  template <team Team>
+  FERRY_FN void lay_out_row(Team const& t, laid_out const& to, int source, int token,
                             std::int32_t position) const {
-    step_memory const& memory = frame.memory;
     if (frame.layout.in_place) {
-      if (t.leader()) memory.index[position] = source * frame.shape.round_tokens + token;
+      if (t.leader()) to.index[position] = source * frame.shape.round_tokens + token;
       return;
     }
-    auto const to = static_cast<std::size_t>(position);
-    move_row(t, memory.rows + to * memory.row_stride,
-             net.own_rows() + frame.at(slot_field::rows, source, token), frame.shape.row_bytes);
+    auto const n = static_cast<std::size_t>(position);
+    move_row(t, to.rows + n * frame.memory.row_stride,
+             to.window + frame.at(slot_field::rows, source, token), frame.shape.row_bytes);
     if (frame.shape.scale_bytes)
-      move_scales(t, memory.scales + to * memory.scale_stride,
-                  net.own_rows() + frame.at(slot_field::scales, source, token),
-                  frame.shape.scale_bytes);
+      move_scales(t, to.scales + n * frame.memory.scale_stride,
+                  to.window + frame.at(slot_field::scales, source, token), frame.shape.scale_bytes);
   }
 };
 

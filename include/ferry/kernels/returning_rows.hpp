@@ -45,6 +45,20 @@ class memory_sums {
     make_row(t, plan.positions, plan.weights, frame_.shape.topk);
     put_row(t, net, source, item);
   }
+  /// A row that is a sum already: from where it lies, unless it has to be converted.
+  template <delivery<Team> Net>
+  FERRY_FN void put_token_sum(Team const& t, Net const& net, int row, int, int source,
+                              std::size_t item) const {
+    if (element_of(frame_.shape.returned) == rows_.type) {
+      net.put(t, source, frame_.at(slot_field::returned, item), rows_.data + row * rows_.stride,
+              frame_.shape.home_bytes);
+      return;
+    }
+    std::int32_t const position = row;
+    float const one = 1.0f;
+    make_row(t, &position, &one, 1);
+    put_row(t, net, source, item);
+  }
   /// One choice's row as it is.
   template <delivery<Team> Net>
   FERRY_FN void put_choice(Team const& t, Net const& net, planned const& plan, int k, int,
@@ -63,14 +77,12 @@ class memory_sums {
                          int choices) const {
     row_place const to = place_in(t.row_scratch());
     t.sync();
-    visit_float_type(rows_.type, [&]<class T>(T) {
-      for_each_tile(t, frame_.shape.hidden, [&](int column, int n) {
+    visit_float_type(rows_.type, [&]<class T>(T) FERRY_INLINED {
+      for_each_tile(t, frame_.shape.hidden, [&](int column, int n) FERRY_INLINED {
         float sum[Team::columns] = {};
         for (int k = 0; k < choices; ++k) {
           if (plan[k] < 0) continue;
-          float v[Team::columns];
-          load_columns<T>(rows_.data + plan[k] * rows_.stride, column, n, v);
-          add_columns(weights[k], v, sum);
+          add_row_columns<T>(rows_.data + plan[k] * rows_.stride, column, n, weights[k], sum);
         }
         store_wire(t, frame_.shape.returned, to, column, n, sum);
       });
@@ -129,6 +141,17 @@ class bf16_sums {
                            int source, std::size_t item) const {
     std::uint64_t const one = plan.with_rows.bits & std::uint64_t{1} << k;
     put_rows(t, net, plan, {one}, true, part, source, item);
+  }
+
+  /// A row that is a sum already.
+  template <delivery<Team> Net>
+  FERRY_FN void put_token_sum(Team const& t, Net const& net, int row, int part, int source,
+                              std::size_t item) const {
+    constexpr int held = Team::row_pieces;
+    row_part const which = row_part::of<Team, held>(part, pieces());
+    piece v[held];
+    load_part(t, which, rows_.data + row * rows_.stride, v);
+    put_part(t, net, which, source, frame_.at(slot_field::returned, item), v);
   }
 
  private:

@@ -25,7 +25,7 @@ struct send_rows {
   std::byte const* scales = nullptr;  ///< opaque rows: [T, scale_bytes]
   std::int64_t scale_stride = 0;      ///< bytes
   caller_routing caller;
-  std::int32_t num_tokens = 0;  ///< rows given: T, unless that lies in device memory
+  std::int32_t num_tokens = 0;  ///< T, unless it lies in device memory
   std::int32_t const* num_tokens_there = nullptr;
   int round = 0;
   bool header_only = false;  ///< a round of combine: only says that the returned array is free
@@ -47,7 +47,7 @@ struct send_rows {
         header_only ? clock.combine(round, *frame.memory.rounds) : clock.dispatch(round);
     if (!wait_for_credit(t, net, epoch - 1)) return;
 
-    int const all = first ? tokens_given(t) : *frame.memory.num_tokens;
+    int const all = tokens_of_step(t, first);
     int const left = header_only ? 0 : all - round * frame.shape.round_tokens;
     if (t.block() == 0) {
       if (first) count_experts(t, net, all);
@@ -61,12 +61,17 @@ struct send_rows {
   }
 
  private:
-  // A host that may read device memory has checked the count; elsewhere it is cut to what is there.
+  // Each number is read in a branch of its own: a choice between addresses is one that no compiler
+  // knows the kind of memory of.
   template <team Team>
-  FERRY_FN int tokens_given(Team const& t) const {
-    if (!num_tokens_there) return num_tokens;
+  FERRY_FN int tokens_of_step(Team const& t, bool first) const {
+    if (first && !num_tokens_there) return num_tokens;
+    int const said = *(first ? num_tokens_there : frame.memory.num_tokens);
+    t.sync();
+    if (!first) return said;
+    // A host that may read device memory has checked the count; elsewhere it is cut to what is
+    // there.
     int const most = num_tokens < frame.shape.max_tokens ? num_tokens : frame.shape.max_tokens;
-    int const said = *num_tokens_there;
     int const cut = said < 0 ? 0 : said < most ? said : most;
     if (cut != said && t.block() == 0 && t.index() == 0 && t.leader())
       count(t, frame, tally::tokens_misstated, 1);
@@ -101,10 +106,15 @@ struct send_rows {
       }
     t.block_sync();
     for (int d = t.index(); d < frame.shape.ranks; d += t.count()) {
-      auto const experts = static_cast<std::size_t>(frame.shape.local_experts(d));
-      net.put(t, d, frame.at(slot_field::counts, static_cast<std::size_t>(frame.shape.rank)),
-              reinterpret_cast<std::byte const*>(counts + frame.shape.first_expert(d)),
-              4 * experts);
+      std::size_t const to =
+          frame.at(slot_field::counts, static_cast<std::size_t>(frame.shape.rank));
+      std::uint32_t const* const of_rank = counts + frame.shape.first_expert(d);
+      auto const experts = static_cast<std::uint32_t>(frame.shape.local_experts(d));
+      if constexpr (Team::lanes == 1)
+        net.put(t, d, to, reinterpret_cast<std::byte const*>(of_rank), 4 * std::size_t{experts});
+      else
+        for (auto e = static_cast<std::uint32_t>(t.lane()); e < experts; e += Team::lanes)
+          net.put_value(t, d, to, 4 * e, of_rank[e]);
     }
     if (t.index() == 0 && t.leader()) *frame.memory.num_tokens = all;
   }
@@ -199,10 +209,10 @@ struct send_rows {
                     fnuz);
     rows.for_each_rank(t, [&](int d) {
       rows.put(t, net, d, which.in_round);
-      if (which.part != 0 || !t.leader()) return;
-      t.fetch_add(maps + d, bit);
+      if (which.part != 0) return;
       (d == shape.rank ? sent.self : sent.others) +=
           shape.row_bytes + shape.scale_bytes + route_bytes(shape.topk);
+      if (t.leader()) t.fetch_add(maps + d, bit);
     });
   }
 

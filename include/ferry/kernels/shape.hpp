@@ -25,6 +25,9 @@ FERRY_FN constexpr int owner_of(int expert, int ranks, int experts) {
   return static_cast<int>(((std::int64_t{expert} + 1) * ranks - 1) / experts);
 }
 
+/// Most choices of a token.
+inline constexpr int max_topk = 32;
+
 /// Sizes that never change while an exchange lives; equal on all ranks but for `rank`.
 struct exchange_shape {
   int rank = 0;

@@ -14,7 +14,9 @@ namespace ferry {
 /// Copies `bytes` bytes; the ranges do not overlap, any alignment. Every lane of the team calls it.
 template <team Team>
 FERRY_FN void copy_row(Team const& t, std::byte* to, std::byte const* from, std::size_t bytes) {
-  if constexpr (Team::lanes == 1) {
+  if constexpr (requires { t.copy(to, from, bytes); }) {
+    t.copy(to, from, bytes);
+  } else if constexpr (Team::lanes == 1) {
     std::memcpy(to, from, bytes);
   } else {
     using chunk = typename Team::chunk;

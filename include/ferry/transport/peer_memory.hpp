@@ -18,14 +18,16 @@ namespace ferry {
 template <class Device>
 class peer_memory_delivery {
  public:
-  FERRY_FN explicit peer_memory_delivery(peer_table const& peers) : peers_(peers) {
-    FERRY_UNROLL
-    for (int i = 0; i < peers_of_lane; ++i)
-      flags_[i] = peers.flags[i * Device::lanes + Device::lane()];
+  /// `own_flags`, `own_rows`: this rank's bases, which the table holds too; the compiler knows what
+  /// an argument of its own points to.
+  FERRY_FN peer_memory_delivery(peer_table const& peers, std::byte* own_flags, std::byte* own_rows)
+      : peers_(peers), own_flags_(own_flags), own_rows_(own_rows) {
+    low_flags_ = peers.flags[Device::lane()];
+    if constexpr (two_peers) high_flags_ = peers.flags[Device::lanes + Device::lane()];
   }
 
-  FERRY_FN std::byte* own_flags() const { return peers_.flags[peers_.rank]; }
-  FERRY_FN std::byte* own_rows() const { return peers_.rows[peers_.rank]; }
+  FERRY_FN std::byte* own_flags() const { return own_flags_; }
+  FERRY_FN std::byte* own_rows() const { return own_rows_; }
 
   template <team Team>
   FERRY_FN void put(Team const& t, int to, std::size_t offset, std::byte const* from,
@@ -41,9 +43,9 @@ class peer_memory_delivery {
     for (std::uint32_t i = 16 * lane; i < in_pieces; i += 16 * lanes)
       Device::store_through(row, i, t.load_piece(from + i));
     for (std::uint32_t i = in_pieces + 4 * lane; i < in_words; i += 4 * lanes)
-      Device::store_through(row, i, *reinterpret_cast<std::uint32_t const*>(from + i));
+      Device::store_through(row, i, Device::template load<std::uint32_t>(from + i));
     for (std::uint32_t i = (in_words > in_pieces ? in_words : in_pieces) + lane; i < n; i += lanes)
-      Device::store_through(row, i, static_cast<std::uint8_t>(from[i]));
+      Device::store_through(row, i, Device::template load<std::uint8_t>(from + i));
   }
 
   template <team Team, class T>
@@ -61,17 +63,21 @@ class peer_memory_delivery {
   /// A device cannot wake a sleeper: a CPU rank looks for itself every 50 ms (R11).
   template <team Team>
   FERRY_FN void publish(Team const&, int to, flag, std::size_t offset, std::uint64_t word) const {
-    std::byte* base = flags_[0];
-    FERRY_UNROLL
-    for (int i = 1; i < peers_of_lane; ++i) base = to / Device::lanes == i ? flags_[i] : base;
+    std::byte* base = low_flags_;
+    if constexpr (two_peers)
+      if (to >= Device::lanes) base = high_flags_;
     Device::store_word(reinterpret_cast<std::uint64_t*>(base + offset), word);
   }
 
  private:
-  static constexpr int peers_of_lane = max_mapped_ranks / Device::lanes;
+  static constexpr bool two_peers = max_mapped_ranks > Device::lanes;
+  static_assert(max_mapped_ranks <= 2 * Device::lanes);
 
   peer_table const& peers_;
-  std::byte* flags_[peers_of_lane];
+  std::byte* own_flags_;
+  std::byte* own_rows_;
+  std::byte* low_flags_;             ///< of the rank with this lane's number
+  std::byte* high_flags_ = nullptr;  ///< of the rank `lanes` later
 };
 
 }  // namespace ferry

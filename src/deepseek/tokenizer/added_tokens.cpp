@@ -3,7 +3,7 @@
 
 #include "deepseek/tokenizer/added_tokens.hpp"
 
-#include "deepseek/tokenizer/utf8.hpp"
+#include "files/utf8.hpp"
 
 #include <algorithm>
 

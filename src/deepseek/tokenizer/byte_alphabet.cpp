@@ -3,7 +3,7 @@
 
 #include "deepseek/tokenizer/byte_alphabet.hpp"
 
-#include "deepseek/tokenizer/utf8.hpp"
+#include "files/utf8.hpp"
 
 #include <array>
 #include <cstdint>

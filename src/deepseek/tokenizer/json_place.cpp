@@ -4,7 +4,7 @@
 #include "deepseek/tokenizer/json_place.hpp"
 
 #include "base/fail.hpp"
-#include "deepseek/json_text.hpp"
+#include "files/json_text.hpp"
 
 #include <cstdint>
 

@@ -4,7 +4,7 @@
 #include "deepseek/tokenizer/oniguruma_pattern.hpp"
 
 #include "base/fail.hpp"
-#include "deepseek/tokenizer/utf8.hpp"
+#include "files/utf8.hpp"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 
 #include "base/fail.hpp"
 #include "deepseek/tokenizer/oniguruma_pattern.hpp"
-#include "deepseek/tokenizer/utf8.hpp"
+#include "files/utf8.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -4,10 +4,10 @@
 #include "deepseek/tokenizer/tokenizer_file.hpp"
 
 #include "base/fail.hpp"
-#include "deepseek/json_text.hpp"
 #include "deepseek/tokenizer/byte_alphabet.hpp"
 #include "deepseek/tokenizer/json_place.hpp"
 #include "deepseek/tokenizer/pre_tokenizer_section.hpp"
+#include "files/json_text.hpp"
 
 #include <algorithm>
 #include <array>

@@ -38,12 +38,12 @@ backend_status destroy(int, void* handle) {
 }
 
 backend_status count(int* devices) {
-  *devices = 65;  // so that a width is its own ordinal
+  *devices = emulated_widths::wide + 1;  // a width is its own ordinal
   return {};
 }
 
 backend_status describe(int ordinal, device_facts* facts) {
-  if (ordinal != 32 && ordinal != 64)
+  if (ordinal != emulated_widths::narrow && ordinal != emulated_widths::wide)
     return to_status(fail(error_code::invalid_argument,
                           "an emulated device with teams of {} lanes; 32 or 64 are possible",
                           ordinal));

@@ -9,7 +9,12 @@
 
 namespace ferry {
 
-/// Ordinals are the widths 32 and 64 of its teams. It names no kernels: the layer `kernels` has
+/// How many lanes a team of such a device has.
+struct emulated_widths {
+  static constexpr int narrow = 32, wide = 64;
+};
+
+/// Ordinals are the widths of its teams. It names no kernels: the layer `kernels` has
 /// them.
 device_backend const& emulated_backend();
 

@@ -3,159 +3,169 @@
 
 #include <ferry/exec/gpu/gpu_team.hpp>
 
-#include <ferry/exec/emulated/emulated_device.hpp>
+#include <ferry/base/float8_codes.hpp>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <bit>
-#include <thread>
+#include <cstring>
 #include <vector>
 
 namespace {
 
 using namespace ferry;
-using testing::HasSubstr;
 
-template <int Lanes>
-struct played {
-  using team = gpu_team<emulated_device<Lanes>>;
-  static_assert(ferry::team<team>);
+// A device of one lane, whose clock runs and whose words change while it pauses.
+struct slow_device {
+  static constexpr int lanes = 1;
+  using mask = std::uint8_t;
+  using codes = software_codes;
+
+  static inline std::uint64_t now = 0;
+  static inline std::vector<std::uint64_t> clock_when_acquired;
+  static inline std::uint64_t* arrives = nullptr;  ///< becomes `value` at `arrival`
+  static inline std::uint64_t value = 0, arrival = 0;
+  static inline std::vector<std::uint64_t> waiting_seen;
+  static inline status_record* watched = nullptr;
+
+  static int lane() { return 0; }
+  static int team() { return 0; }
+  static int block() { return 3; }
+  static std::uint32_t broadcast(std::uint32_t v, int) { return v; }
+  static std::uint32_t from_lane(std::uint32_t v, int) { return v; }
+  static mask ballot(bool b) { return b; }
+  template <int>
+  static float other_half(float v) {
+    return v;
+  }
+  static void sync() {}
+  static void block_sync() {}
+  static void drain() {}
+  static void release() {}
+  static void acquire() { clock_when_acquired.push_back(now); }
+  template <class T>
+  static T load_word(T const* at) {
+    return *at;
+  }
+  template <class T>
+  static void store_word(T* at, T v) {
+    *at = v;
+  }
+  static bool claim(std::uint64_t* at, std::uint64_t v) {
+    if (*at != 0) return false;
+    *at = v;
+    return true;
+  }
+  template <class T>
+  static T add(T* at, T v) {
+    T const before = *at;
+    *at += v;
+    return before;
+  }
+  static piece load_piece(std::byte const* from) {
+    piece v;
+    std::memcpy(&v, from, sizeof v);
+    return v;
+  }
+  static void store_piece(std::byte* to, piece const& v) { std::memcpy(to, &v, sizeof v); }
+  static void pause() {
+    ++now;
+    if (watched && (waiting_seen.empty() || waiting_seen.back() != watched->waiting))
+      waiting_seen.push_back(watched->waiting);
+    if (arrives && now >= arrival) *arrives = value;
+  }
+  static std::uint64_t clock() { return now; }
+};
+using slow_team = gpu_team<slow_device>;
+static_assert(team<slow_team>);
+
+struct gpu_team_test : ::testing::Test {
   status_record status{};
-  std::uint32_t failed = 0, told = 0;
-  gpu_waits waits{.status = &status,
-                  .failed = &failed,
-                  .timeout = 50'000'000,
-                  .patience = 10'000'000,
-                  .slot = 7,
-                  .told = &told};
-  std::vector<std::byte> scratch = std::vector<std::byte>(16 * 64);
+  std::uint32_t failed = 0;
+  gpu_waits waits{&status, &failed, 1000, 100, 2};
+  gpu_block_memory memory;
+  std::byte scratch[5 * 32];
+  std::uint64_t word = 0;
 
-  template <class Body>
-  result<void> run(lane_grid grid, Body const& body) {
-    std::vector<gpu_block_memory> memory(static_cast<std::size_t>(grid.blocks));
-    lane_launch lanes(grid, Lanes, 3);
-    return lanes.run([&] {
-      team const t(grid.blocks, grid.teams, waits, memory[static_cast<std::size_t>(lanes.block())],
-                   scratch.data(), 64);
-      body(t);
-    });
+  gpu_team_test() {
+    slow_device::now = 0;
+    slow_device::clock_when_acquired.clear();
+    slow_device::arrives = nullptr;
+    slow_device::waiting_seen.clear();
+    slow_device::watched = &status;
   }
 };
 
-template <class Width>
-class gpu_team_of : public testing::Test {};
-using widths = testing::Types<std::integral_constant<int, 32>, std::integral_constant<int, 64>>;
-TYPED_TEST_SUITE(gpu_team_of, widths);
-
-TYPED_TEST(gpu_team_of, has_the_lanes_teams_and_blocks_of_its_grid) {
-  constexpr int lanes = TypeParam::value;
-  played<lanes> p;
-  std::vector<int> visits(3 * 2 * lanes);
-  p.run({3, 2}, [&](auto const& t) {
-     EXPECT_EQ(t.blocks(), 3);
-     EXPECT_EQ(t.count(), 2);
-     EXPECT_EQ(t.leader(), t.lane() == 0);
-     EXPECT_EQ(t.row_scratch(), p.scratch.data() + 64 * (t.block() * 2 + t.index()));
-     ++visits[static_cast<std::size_t>((t.block() * 2 + t.index()) * lanes + t.lane())];
-   }).value();
-  EXPECT_EQ(visits, std::vector<int>(visits.size(), 1));
+TEST_F(gpu_team_test, finds_its_own_place_and_scratch) {
+  slow_team const t(5, 1, waits, memory, scratch, 32);
+  EXPECT_EQ(t.block(), 3);
+  EXPECT_EQ(t.blocks(), 5);
+  EXPECT_EQ(t.count(), 1);
+  EXPECT_EQ(t.row_scratch(), scratch + 3 * 32);
+  EXPECT_EQ(t.broadcast(std::int64_t{-5'000'000'000}, 0), -5'000'000'000);
+  EXPECT_EQ(t.broadcast(1.5f, 0), 1.5f);
 }
 
-TYPED_TEST(gpu_team_of, votes_shares_and_sums) {
-  constexpr int lanes = TypeParam::value;
-  played<lanes> p;
-  p.run({2, 2}, [&](auto const& t) {
-     std::uint64_t const wide = (std::uint64_t{1} << 63) + static_cast<std::uint64_t>(t.lane());
-     EXPECT_EQ(t.broadcast(wide, lanes - 1), (std::uint64_t{1} << 63) + lanes - 1);
-     EXPECT_EQ(t.broadcast(static_cast<float>(t.lane()), 3), 3.0f);
-     auto const odd = t.ballot(t.lane() % 2 == 1);
-     EXPECT_EQ(std::popcount(odd), lanes / 2);
-     EXPECT_TRUE(t.any(t.lane() == 5));
-     EXPECT_FALSE(t.any(false));
-     EXPECT_EQ(t.template max_over<8>(static_cast<float>(t.lane())),
-               static_cast<float>(t.lane() / 8 * 8 + 7));
-     EXPECT_EQ(t.template max_over<lanes>(-static_cast<float>(t.lane())), 0.0f);
-     std::int64_t const big = std::int64_t{1} << 33;
-     EXPECT_EQ(t.sum_to(big + t.lane()), (t.lane() + 1) * big + t.lane() * (t.lane() + 1) / 2);
-   }).value();
+TEST_F(gpu_team_test, votes_anew_at_every_barrier) {
+  slow_team const t(5, 1, waits, memory, scratch, 32);
+  for (bool b : {true, false, true, true, false, false, true}) EXPECT_EQ(t.block_all(b), b);
 }
 
-TYPED_TEST(gpu_team_of, agrees_in_a_block_many_times_in_a_row) {
-  played<TypeParam::value> p;
-  p.run({2, 3}, [&](auto const& t) {
-     for (int turn = 0; turn < 12; ++turn) {
-       EXPECT_TRUE(t.block_all(true)) << turn;
-       EXPECT_EQ(t.block_all(t.index() != turn % 3 || t.lane() != turn), false) << turn;
-       EXPECT_EQ(t.block_all(t.block() == 0), t.block() == 0) << turn;
-     }
-   }).value();
+TEST_F(gpu_team_test, acquires_after_the_word_has_come) {
+  slow_team const t(5, 1, waits, memory, scratch, 32);
+  slow_device::arrives = &word;
+  slow_device::value = 7;
+  slow_device::arrival = 40;
+  std::uint64_t seen = 0;
+  EXPECT_TRUE(t.wait({flag::done, 1, -1, 7}, &word, seen));
+  EXPECT_EQ(seen, 7u);
+  ASSERT_EQ(slow_device::clock_when_acquired.size(), 1u);
+  EXPECT_GE(slow_device::clock_when_acquired[0], 40u);
+  EXPECT_FALSE(t.failed());
+  EXPECT_EQ(status.failed, 0u);
 }
 
-TYPED_TEST(gpu_team_of, names_a_barrier_that_not_all_lanes_reach) {
-  played<TypeParam::value> p;
-  result<void> const r = p.run({1, 2}, [&](auto const& t) {
-    if (t.index() == 1 && t.lane() < 3) return;
-    t.sync();
-  });
-  ASSERT_FALSE(r);
-  EXPECT_THAT(r.error().message, HasSubstr("at sync of team 1 of block 0"));
+TEST_F(gpu_team_test, records_whom_it_waited_for_and_tells_its_rank_when_time_is_up) {
+  slow_team const t(5, 1, waits, memory, scratch, 32);
+  word = std::uint64_t{6} << 16 | 5;
+  std::uint64_t seen = 0;
+  EXPECT_FALSE(t.wait({flag::arrived, 4, 9, 7}, &word, seen));
+  EXPECT_TRUE(t.failed());
+  EXPECT_EQ(failed, 1u);
+  EXPECT_EQ(status.failed, status_record::complete);
+  EXPECT_EQ(status.record.code, error_code::timeout);
+  EXPECT_EQ(status.record.rank, 4);
+  EXPECT_EQ(status.record.wait.kind, flag::arrived);
+  EXPECT_EQ(status.record.wait.rank, 4);
+  EXPECT_EQ(status.record.wait.chunk, 9);
+  EXPECT_EQ(status.record.wait.epoch, 7u);
+  EXPECT_EQ(status.record.slot, 2);
+  EXPECT_EQ(status.record.seen, 6u);
+  EXPECT_GE(slow_device::now, 1000u);
+  EXPECT_LT(slow_device::now, 1100u) << "a pause never grows long";
 }
 
-TYPED_TEST(gpu_team_of, waits_for_a_word_of_another_thread) {
-  played<TypeParam::value> p;
-  std::uint64_t word = 0;
-  std::thread other([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    std::atomic_ref(word).store(std::uint64_t{3} << 16 | 5, std::memory_order_release);
-  });
-  p.waits.timeout = 20'000'000'000;
-  p.run({1, 2}, [&](auto const& t) {
-     std::uint64_t seen = 0;
-     EXPECT_TRUE(t.wait({flag::arrived, 1, 0, 3}, &word, seen));
-     EXPECT_EQ(seen & 0xFFFF, 5u);
-   }).value();
-  other.join();
-  EXPECT_EQ(p.told, 0u);
+TEST_F(gpu_team_test, says_whom_it_waits_for_once_it_takes_long_and_takes_it_back) {
+  slow_team const t(5, 1, waits, memory, scratch, 32);
+  slow_device::arrives = &word;
+  slow_device::value = 7;
+  slow_device::arrival = 500;
+  std::uint64_t seen = 0;
+  EXPECT_TRUE(t.wait({flag::done, 4, -1, 7}, &word, seen));
+  EXPECT_EQ(slow_device::waiting_seen, (std::vector<std::uint64_t>{0, 5}));
+  EXPECT_EQ(status.waiting, 0u);
 }
 
-TYPED_TEST(gpu_team_of, records_a_word_that_did_not_come_and_gives_up_everywhere) {
-  played<TypeParam::value> p;
-  std::uint64_t word = std::uint64_t{2} << 24;
-  int arrived = 0;
-  p.run({2, 1}, [&](auto const& t) {
-     std::uint64_t seen = 0;
-     arrived += t.wait({flag::header, 4, -1, 3}, &word, seen);
-     EXPECT_TRUE(t.failed());
-   }).value();
-  EXPECT_EQ(arrived, 0);
-  EXPECT_EQ(p.told, 1u);
-  EXPECT_EQ(p.failed, 1u);
-  EXPECT_EQ(p.status.failed, status_record::complete);
-  EXPECT_EQ(p.status.record.code, error_code::timeout);
-  EXPECT_EQ(p.status.record.rank, 4);
-  EXPECT_EQ(p.status.record.slot, 7);
-  EXPECT_EQ(p.status.record.seen, 2u);
-  EXPECT_EQ(p.status.record.wait.epoch, 3u);
-  EXPECT_EQ(p.status.waiting, 0u);
-}
-
-TYPED_TEST(gpu_team_of, says_whom_it_waits_for_and_leaves_when_the_host_says_so) {
-  played<TypeParam::value> p;
-  p.waits.timeout = 60'000'000'000;
-  std::uint64_t word = 0, waited_for = 0;
-  std::thread host([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
-    waited_for = std::atomic_ref(p.status.waiting).load();
-    std::atomic_ref(p.failed).store(1);
-  });
-  p.run({1, 1}, [&](auto const& t) {
-     std::uint64_t seen = 0;
-     EXPECT_FALSE(t.wait({flag::done, 2, -1, 1}, &word, seen));
-   }).value();
-  host.join();
-  EXPECT_EQ(waited_for, 3u);
-  EXPECT_EQ(p.told, 0u) << "nothing was recorded";
+TEST_F(gpu_team_test, leaves_the_first_record_and_leaves_early_when_another_wait_has_failed) {
+  slow_team const t(5, 1, waits, memory, scratch, 32);
+  status.failed = status_record::complete;
+  status.record.rank = 2;
+  std::uint64_t seen = 0;
+  EXPECT_FALSE(t.wait({flag::done, 4, -1, 7}, &word, seen));
+  EXPECT_EQ(status.record.rank, 2) << "the first one stays";
+  EXPECT_EQ(failed, 1u);
+  std::uint64_t const before = slow_device::now;
+  EXPECT_FALSE(t.wait({flag::done, 4, -1, 7}, &word, seen));
+  EXPECT_LT(slow_device::now - before, 5u);
 }
 
 }  // namespace

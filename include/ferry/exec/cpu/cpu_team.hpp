@@ -5,12 +5,14 @@
 #pragma once
 
 #include <ferry/base/float8_codes.hpp>
+#include <ferry/exec/cpu/streaming.hpp>
 #include <ferry/exec/cpu/waiter.hpp>
 #include <ferry/exec/team.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace ferry {
 
@@ -28,12 +30,15 @@ class cpu_team {
   using mask = std::uint8_t;
   using codes = software_codes;
 
-  cpu_team(int index, int teams, waiter& waits, std::byte* scratch, std::byte* block_scratch)
+  /// `streams`: rows are so many that copies go past the caches.
+  cpu_team(int index, int teams, waiter& waits, std::byte* scratch, std::byte* block_scratch,
+           bool streams = false)
       : index_(index),
         teams_(teams),
         waits_(&waits),
         scratch_(scratch),
-        block_scratch_(block_scratch) {}
+        block_scratch_(block_scratch),
+        streams_(streams) {}
 
   FERRY_FN int lane() const { return 0; }
   FERRY_FN bool leader() const { return true; }
@@ -60,7 +65,9 @@ class cpu_team {
     *reinterpret_cast<piece*>(to) = v;
   }
   FERRY_FN void sync() const {}
-  FERRY_FN void drain() const {}
+  FERRY_FN void drain() const {
+    if (streams_) finish_streaming();
+  }
   FERRY_FN void block_sync() const {}
   FERRY_FN bool block_all(bool b) const { return b; }
 
@@ -76,12 +83,23 @@ class cpu_team {
   FERRY_FN std::byte* row_scratch() const { return scratch_; }
   FERRY_FN std::byte* block_scratch() const { return block_scratch_; }
 
+  /// How this team copies a row; short ones stay in the caches.
+  FERRY_FN void copy(std::byte* to, std::byte const* from, std::size_t bytes) const {
+    if (streams_ && bytes >= shortest_stream)
+      stream_copy(to, from, bytes);
+    else
+      std::memcpy(to, from, bytes);
+  }
+
  private:
+  static constexpr std::size_t shortest_stream = 1024;
+
   int index_;
   int teams_;
   waiter* waits_;
   std::byte* scratch_;
   std::byte* block_scratch_;
+  bool streams_;
 };
 
 static_assert(team<cpu_team<void>>);

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 namespace ferry {
@@ -77,6 +78,12 @@ struct emulated_device {
   template <class T>
   static T add(T* at, T value) {
     return std::atomic_ref(*at).fetch_add(value, std::memory_order_relaxed);
+  }
+  template <class T>
+  static T load(std::byte const* from) {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
   }
   static piece load_piece(std::byte const* from) { return *reinterpret_cast<piece const*>(from); }
   static void store_piece(std::byte* to, piece const& v) { *reinterpret_cast<piece*>(to) = v; }

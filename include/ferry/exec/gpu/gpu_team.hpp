@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace ferry {
 
@@ -25,7 +26,7 @@ template <class Device>
 class gpu_team {
  public:
   static constexpr int lanes = Device::lanes;
-  static constexpr int columns = 16;
+  static constexpr int columns = 8;
   static constexpr int row_pieces = 7;
   using chunk = piece;
   using mask = typename Device::mask;
@@ -112,10 +113,11 @@ class gpu_team {
     if constexpr (sizeof(T) == 4) {
       return __builtin_bit_cast(T, f(__builtin_bit_cast(std::uint32_t, value)));
     } else {
-      auto const bits = __builtin_bit_cast(std::uint64_t, value);
+      static_assert(std::is_integral_v<T>);
+      auto const bits = static_cast<std::uint64_t>(value);
       std::uint64_t const low = f(static_cast<std::uint32_t>(bits));
       std::uint64_t const high = f(static_cast<std::uint32_t>(bits >> 32));
-      return __builtin_bit_cast(T, high << 32 | low);
+      return static_cast<T>(high << 32 | low);
     }
   }
   template <int Group, int Step>
@@ -158,23 +160,36 @@ class gpu_team {
   // R9: one record, in this rank's own window; the first one stays.
   FERRY_FN void fail(awaited const& what, std::uint64_t seen) const {
     if (Device::claim(&waits_.status->failed, status_record::being_written)) {
-      say(failure{error_code::timeout, what.rank, what, waits_.slot, seen});
+      say(what, seen);
       Device::release();
       Device::store_word(&waits_.status->failed, std::uint64_t{status_record::complete});
       Device::release();
-      Device::store_word(waits_.told, std::uint32_t{1});
+      if (waits_.told) Device::store_word(waits_.told, std::uint32_t{1});
     }
     Device::store_word(waits_.failed, std::uint32_t{1});
+    Device::release();
   }
 
-  FERRY_FN void say(failure const& f) const {
-    struct words {
-      std::uint32_t word[sizeof(failure) / 4];
-    };
-    auto const all = __builtin_bit_cast(words, f);
-    auto* const to = reinterpret_cast<std::uint32_t*>(&waits_.status->record);
-    FERRY_UNROLL
-    for (std::size_t i = 0; i < sizeof all.word / 4; ++i) Device::store_word(to + i, all.word[i]);
+  // Field by field: a record that is copied whole would lie in memory of its own first.
+  FERRY_FN void say(awaited const& what, std::uint64_t seen) const {
+    failure& record = waits_.status->record;
+    say_word(&record.code, error_code::timeout);
+    say_word(&record.rank, what.rank);
+    say_word(&record.wait.kind, what.kind);  // a byte, and the padding behind it
+    say_word(&record.wait.rank, what.rank);
+    say_word(&record.wait.chunk, what.chunk);
+    say_long(&record.wait.epoch, what.epoch);
+    say_word(&record.slot, waits_.slot);
+    say_long(&record.seen, seen);
+  }
+  FERRY_FN static void say_long(std::uint64_t* at, std::uint64_t value) {
+    auto* const halves = reinterpret_cast<std::uint32_t*>(at);
+    Device::store_word(halves, static_cast<std::uint32_t>(value));
+    Device::store_word(halves + 1, static_cast<std::uint32_t>(value >> 32));
+  }
+  template <class T>
+  FERRY_FN static void say_word(T* at, T value) {
+    Device::store_word(reinterpret_cast<std::uint32_t*>(at), static_cast<std::uint32_t>(value));
   }
 
   static constexpr int longest_pause = 16;

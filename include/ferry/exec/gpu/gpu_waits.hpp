@@ -21,7 +21,7 @@ struct gpu_waits {
   std::uint64_t patience = 0;  ///< ticks after which a peer may know whom this rank waits for
   std::int32_t slot = 0;       ///< for the failure record
   /// Memory of the host that the device reaches: set to 1 by the wait that records the failure,
-  /// after the record; the host looks here at every call.
+  /// after the record; the host looks here at every call. May be null.
   std::uint32_t* told = nullptr;
 };
 

@@ -19,6 +19,12 @@ struct native_device {
   using codes = native_codes;
   static constexpr mask all_lanes = ~mask{0};
 
+  /// A kernel's only argument, where the launch has put it.
+  template <class T>
+  __device__ static T const& argument(T const& parameter) {
+    return parameter;
+  }
+
   __device__ static int lane() { return static_cast<int>(threadIdx.x) & (lanes - 1); }
   __device__ static int team() {
     return __shfl_sync(all_lanes, static_cast<int>(threadIdx.x) / lanes, 0);
@@ -88,13 +94,17 @@ struct native_device {
                      static_cast<unsigned long long>(value));
   }
 
+  template <class T>
+  __device__ static T load(std::byte const* from) {
+    return *reinterpret_cast<T const*>(known_global(from));
+  }
   __device__ static piece load_piece(std::byte const* from) {
     uint4 const v =
-        *static_cast<uint4 const*>(__builtin_assume_aligned(global(from), sizeof(uint4)));
+        *static_cast<uint4 const*>(__builtin_assume_aligned(known_global(from), sizeof(uint4)));
     return {{v.x, v.y, v.z, v.w}};
   }
   __device__ static void store_piece(std::byte* to, piece const& v) {
-    *reinterpret_cast<uint4*>(global(to)) = uint4{v.word[0], v.word[1], v.word[2], v.word[3]};
+    *reinterpret_cast<uint4*>(known_global(to)) = uint4{v.word[0], v.word[1], v.word[2], v.word[3]};
   }
 
   /// A store that a peer sees once this team has drained and one team has released. `base` is the
@@ -105,7 +115,7 @@ struct native_device {
   template <class T>
   requires(sizeof(T) <= 4) __device__
       static void store_through(std::byte* base, std::uint32_t offset, T value) {
-    *reinterpret_cast<T*>(global(base + offset)) = value;
+    *reinterpret_cast<T*>(known_global(base + offset)) = value;
   }
 
   __device__ static void pause() { __nanosleep(32); }
@@ -116,10 +126,11 @@ struct native_device {
   }
 
  private:
-  // Every pointer of a kernel is global memory: a detour through that space tells the compiler.
+  /// The same pointer, as one that the compiler knows to be global memory.
   template <class T>
-  __device__ static T* global(T* p) {
-    return static_cast<T*>(__cvta_global_to_generic(__cvta_generic_to_global(p)));
+  __device__ static T* known_global(T* p) {
+    __builtin_assume(__isGlobal(p));
+    return p;
   }
 };
 

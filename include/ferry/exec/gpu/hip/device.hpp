@@ -24,11 +24,14 @@ struct native_device {
   // which wait for the block's own memory as well.
   template <class T>
   using global = __attribute__((address_space(1))) T;
-  template <class T>
-  __device__ static global<T>* in_global(void const* p) {
-    return (global<T>*)p;  // no named cast changes a space
-  }
   typedef std::uint32_t words __attribute__((ext_vector_type(4)));
+
+  /// A kernel's only argument, where the launch has put it. Its parameter is a copy of that, which
+  /// the compiler keeps in memory when it cannot see through every use.
+  template <class T>
+  __device__ static T const& argument(T const&) {
+    return *(T const*)__builtin_amdgcn_kernarg_segment_ptr();
+  }
 
   __device__ static int lane() { return static_cast<int>(threadIdx.x) & (lanes - 1); }
   __device__ static int team() {
@@ -103,6 +106,10 @@ struct native_device {
     return __hip_atomic_fetch_add(at, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
   }
 
+  template <class T>
+  __device__ static T load(std::byte const* from) {
+    return *in_global<T>(from);
+  }
   __device__ static piece load_piece(std::byte const* from) {
     words const v = *in_global<words>(from);
     return {{v.x, v.y, v.z, v.w}};
@@ -132,6 +139,10 @@ struct native_device {
   __device__ static std::uint64_t clock() { return __builtin_amdgcn_s_memrealtime(); }
 
  private:
+  template <class T>
+  __device__ static global<T>* in_global(void const* p) {
+    return (global<T>*)p;  // no named cast changes a space
+  }
   // The compiler does not see by itself that an operand of its own instruction is the same on all
   // lanes.
   __device__ static std::byte* in_scalars(std::byte* p) {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// A case is right before it is fast.
+#pragma once
+
+#include "workload.hpp"
+
+namespace ferry::bench {
+
+/// Runs one whole step in each slot of the exchange, with payloads and experts that show any row
+/// that is lost, doubled or swapped, and compares all that this rank sees with the oracle of the
+/// tests. Collective.
+/// Errors   internal what differs, of the first rank that saw something
+result<void> check_by_oracle(group const& ranks, workload const& work, exchange& ep,
+                             std::uint64_t seed);
+
+}  // namespace ferry::bench

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 the ferry authors
+
+/// A reliable connected queue pair to one peer.
+#pragma once
+
+#include <ferry/base/result.hpp>
+
+#include "transport/peer_address.hpp"
+#include "transport/verbs/verbs_device.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace ferry {
+
+/// Entries are numbered without end; what an entry sends lies in its own place of the staging
+/// memory, which is free when the entry is. All members but the mutex itself are guarded by it.
+class verbs_queue {
+ public:
+  verbs_queue() = default;
+  ~verbs_queue();
+  verbs_queue(verbs_queue const&) = delete;
+  verbs_queue& operator=(verbs_queue const&) = delete;
+
+  /// `staging` holds put_bytes for each entry, and is registered as `staging_key`.
+  result<void> make(verbs_device& device, verbs_options const& options,
+                    std::span<std::byte> staging, std::uint32_t staging_key);
+  /// What the peer needs to connect to it.
+  std::vector<std::byte> endpoint() const;
+  /// Connects, also anew. What was posted before is forgotten.
+  result<void> connect(std::span<std::byte const> endpoint, peer_window const& window);
+
+  bool has_room(std::uint32_t count) const { return posted_ - done_ + count <= entries_; }
+  result<void> put(std::uint64_t to, std::byte const* from, std::size_t bytes);
+  result<void> signal(std::uint64_t to, std::uint64_t value, bool covers);
+  /// Reads completions.
+  /// Errors   unreachable the peer does not answer; transport anything else
+  result<void> poll(int rank);
+
+  std::mutex mutex;
+  peer_window window{};
+  bool connected = false;
+  std::uint64_t posted() const { return posted_; }
+  std::uint64_t done() const { return done_; }
+
+ private:
+  std::byte* place() const { return staging_.data() + posted_ % entries_ * put_bytes_; }
+  ibv_sge piece_of(std::byte* at, std::uint32_t bytes) const;
+  result<void> change(ibv_qp_attr attributes, int mask, char const* to);
+  result<void> post(ibv_send_wr& work);
+
+  verbs_device* device_ = nullptr;
+  verbs_options options_;
+  std::span<std::byte> staging_;
+  std::uint32_t staging_key_ = 0;
+  std::uint64_t entries_ = 0;
+  std::size_t put_bytes_ = 0;
+  ibv_cq* completions_ = nullptr;
+  ibv_qp* pair_ = nullptr;
+  std::uint32_t inline_bytes_ = 0;
+  std::uint64_t posted_ = 0, done_ = 0;
+  std::optional<error> failure_;
+};
+
+}  // namespace ferry

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 the ferry authors
+"""The checkers pass good code, and refuse each sample that breaks a rule, saying which."""
+
+import re
+import sys
+
+import gcn
+import kernels
+import ptx
+import samples
+
+ROWS = kernels.Expected("registers", True)
+NAME = "sample"
+
+
+def disassembly(text):
+    """A sample as llvm-objdump would print it."""
+    lines, places = [], {}
+    for line in text.strip("\n").splitlines():
+        if line.startswith(":"):
+            places[line[1:]] = 4 * len(lines)
+        else:
+            lines.append(line.strip())
+    printed = [f"0000000000001000 <{NAME}>:"]
+    for n, line in enumerate(lines):
+        found = re.search(r":(\w+)$", line)
+        to = f" <{NAME}+{places[found.group(1)]:#x}>" if found else ""
+        text = re.sub(r":\w+$", "0", line)
+        printed.append(f"\t{text}    // {0x1000 + 4 * n:012X}: 00000000{to}")
+    return "\n".join(printed) + "\n"
+
+
+def said_of_gcn(text, resources=None):
+    return list(gcn.breaches(gcn.read(disassembly(text))[NAME], ROWS, resources or {}))
+
+
+def said_of_ptx(text):
+    return list(ptx.breaches(ptx.read(text)[NAME], ROWS))
+
+
+def main():
+    wrong = []
+
+    def expect(name, said, wanted):
+        if wanted is None and said:
+            wrong.append(f"{name}: the good sample is refused: {said}")
+        if wanted is not None and not any(wanted in line for line in said):
+            wrong.append(f"{name}: should say '{wanted}', but says {said}")
+
+    expect("gfx942", said_of_gcn(samples.GOOD_GCN), None)
+    for old, new, wanted in samples.BAD_GCN:
+        if samples.GOOD_GCN.count(old) == 0:
+            wrong.append(f"gfx942: nothing to replace: {old!r}")
+        expect(f"gfx942 {new!r}", said_of_gcn(samples.GOOD_GCN.replace(old, new, 1)), wanted)
+    for resources, wanted in samples.BAD_RESOURCES:
+        expect(f"gfx942 {resources}", said_of_gcn(samples.GOOD_GCN, resources), wanted)
+    expect("sm_90", said_of_ptx(samples.GOOD_PTX), None)
+    for old, new, wanted in samples.BAD_PTX:
+        if samples.GOOD_PTX.count(old) == 0:
+            wrong.append(f"sm_90: nothing to replace: {old!r}")
+        expect(f"sm_90 {new!r}", said_of_ptx(samples.GOOD_PTX.replace(old, new, 1)), wanted)
+    print("\n".join(wrong) or f"{len(samples.BAD_GCN) + len(samples.BAD_RESOURCES) + len(samples.BAD_PTX)} bad samples found")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
