@@ -171,11 +171,11 @@ result<void> write_pictures(options const& o, group const& ranks, trace const& r
 }
 
 result<void> decode_on(job const& j, group const& ranks) {
+  FERRY_TRY(auto where, device_of_rank(j.o.device, ranks.rank()));
+  FERRY_CHECK(check_steps(j.o.steps, where));
   FERRY_TRY(auto shown, console::open(j.o, j.tokenizer, ranks.rank()));
   auto start = std::chrono::steady_clock::now();
   auto sizes = make_plan(j.prompts, j.o.max_new_tokens, ranks.size());
-  FERRY_TRY(auto where, device_of_rank(j.o.device, ranks.rank()));
-  FERRY_CHECK(check_steps(j.o.steps, where));
   FERRY_TRY(auto model,
             deepseek::model::load(j.weights, j.config, ranks, model_options_of(j.o, sizes, where)));
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
