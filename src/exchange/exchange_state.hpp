@@ -120,7 +120,7 @@ struct microbatch::state final : capture_member {
   /// Whether a step of `tokens` tokens on each rank has more rows than the caches hold.
   bool fills_caches(std::int64_t tokens) const;
   /// Starts the way home of these rows.
-  result<void> give_back(queue& q, return_rows const& rows);
+  result<void> give_back(queue& q, const_tensor const& rows, bool summed);
   /// Runs kernels on the queue, then reports what went wrong in them; on a device, what is known
   /// of it so far.
   template <class Run>

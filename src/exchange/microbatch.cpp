@@ -221,27 +221,24 @@ result<void> microbatch::combine_send(queue& q, const_tensor expert_rows) {
   state& s = *state_;
   FERRY_TRY(bool const later, s.expect(state::stage::received, "combine_send", q));
   FERRY_CHECK(check_expert_rows(s, expert_rows, later));
-  return s.give_back(q, {.frame = s.frame,
-                         .rows = expert_rows.data,
-                         .row_stride = expert_rows.stride_bytes(),
-                         .type = expert_rows.type});
+  return s.give_back(q, expert_rows, false);
 }
 
 result<void> microbatch::combine_send(queue& q, token_sums const& sums) {
   state& s = *state_;
   FERRY_CHECK(s.expect(state::stage::received, "combine_send", q));
   FERRY_CHECK(check_token_sums(s, sums));
-  return s.give_back(q, {.frame = s.frame,
-                         .rows = sums.rows.data,
-                         .row_stride = sums.rows.stride_bytes(),
-                         .type = sums.rows.type,
-                         .summed = true});
+  return s.give_back(q, sums.rows, true);
 }
 
-result<void> microbatch::state::give_back(queue& q, return_rows const& rows) {
+result<void> microbatch::state::give_back(queue& q, const_tensor const& rows, bool summed) {
   at = stage::returned;
-  return run(q, [this, rows](auto const& launch) {
-    returning = rows;
+  return run(q, [this, rows, summed](auto const& launch) {
+    returning = {.frame = frame,
+                 .rows = rows.data,
+                 .row_stride = rows.stride_bytes(),
+                 .type = rows.type,
+                 .summed = summed};
     if (launch.takes_rounds()) {
       sending.round = 0;
       sending.header_only = true;
