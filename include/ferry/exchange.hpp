@@ -96,11 +96,12 @@ class exchange;
 /// An independent slot of an exchange: one step at a time, in the order dispatch_send,
 /// dispatch_receive, then combine_send, combine_receive or release. Slots may interleave, in the
 /// same order on all ranks (R8). One thread at a time per slot.
-/// Order    on queues that run later than the call (streams, and any queue while it is captured) the
-///          host looks at nothing in memory: token counts out of range and overflows are reported by
-///          `wait`; expert rows are given for all `received::capacity` positions, output rows for
-///          all rows of tokens. A captured step is whole: from dispatch_send to combine_receive or
-///          release in one capture; a launch of its graph is a step
+/// Order    on queues that run later than the call (streams, and any queue while it is captured)
+/// the
+///          host looks at nothing in memory: token counts out of range and overflows are reported
+///          by `wait`; expert rows are given for all `received::capacity` positions, output rows
+///          for all rows of tokens. A captured step is whole: from dispatch_send to combine_receive
+///          or release in one capture; a launch of its graph is a step
 /// Errors   every call: invalid_state out of order (nothing changed, may be repeated) or on a
 /// broken
 ///          group, with the first cause; unreachable, timeout naming the rank to blame, transport a

@@ -84,7 +84,8 @@ class stage_watcher {
 /// a microbatch waits for what came before, by events; between microbatches only the queues' order
 /// holds. An engine that drives itself can do without: slots, hooks, queues and events are all that
 /// this is made of.
-/// Order    the calls that communicate come in the same order on all ranks (R8), whatever the driver;
+/// Order    the calls that communicate come in the same order on all ranks (R8), whatever the
+/// driver;
 ///          `agree` proves it before any of them is made
 /// Example  examples/decode
 class overlap {
@@ -98,15 +99,16 @@ class overlap {
   /// Decides about the next step: it is overlapped if every rank wants that, and all pad to the
   /// same size. Compares the order in which the stages' communication will be put. Collective; not
   /// within a capture.
-  /// Errors   invalid_argument a negative number of tokens; invalid_state naming the first call that
+  /// Errors   invalid_argument a negative number of tokens; invalid_state naming the first call
+  /// that
   ///          differs, on all ranks: nothing was put; those of the group
   result<agreed_step> agree(int tokens, bool wants, std::span<stage_list const> microbatches) const;
 
   /// Puts all stages of a step. May be captured, on `compute`.
   /// Errors   invalid_argument another number of lists than microbatches; the first error of any
   ///          stage, with its name, invalid_state if it threw: the other microbatches stop at their
-  ///          next turn, and steps that are open then stay so. On plain CPU queues what failed while
-  ///          it ran; on others that comes with the queues' `wait`. timeout no turn came
+  ///          next turn, and steps that are open then stay so. On plain CPU queues what failed
+  ///          while it ran; on others that comes with the queues' `wait`. timeout no turn came
   result<void> run(std::span<stage_list const> microbatches);
 
   /// The calls that communicate, in the order in which `run` will put them, e.g. "1.dispatch_send".

@@ -16,11 +16,12 @@ struct step_shape {
   int experts = 256;  ///< routed, of the whole group
   int topk = 8;
   int hidden = 7168;
-  int expert_width = 2048;          ///< inner columns of an expert's three matrices
-  double weight_bytes = 1;          ///< of one weight
-  double dispatch_row_bytes = 7392; ///< of a row to the experts, with its scales
+  int expert_width = 2048;           ///< inner columns of an expert's three matrices
+  double weight_bytes = 1;           ///< of one weight
+  double dispatch_row_bytes = 7392;  ///< of a row to the experts, with its scales
   double combine_row_bytes = 14336;
-  /// Choices of a token lie in at most so many of `groups` equal groups of experts; 1 of 1: anywhere.
+  /// Choices of a token lie in at most so many of `groups` equal groups of experts; 1 of 1:
+  /// anywhere.
   int groups = 8;
   int kept_groups = 4;
   /// What a rank computes beside the routed experts, all layers together: communication can hide
@@ -34,12 +35,12 @@ struct step_shape {
 struct step_hardware {
   int ranks_per_node = 8;
   int nodes = 1;
-  double memory_bytes_per_s = 0;    ///< of one rank
-  double flops_per_s = 0;           ///< of one rank, in the experts' type
-  double link_bytes_per_s = 0;      ///< of one rank to all others of its node
-  double network_bytes_per_s = 0;   ///< of one rank to other nodes
-  double phase_latency_s = 0;       ///< of each of the four phases of a layer, within a node
-  double network_latency_s = 0;     ///< added to each where there is more than one node
+  double memory_bytes_per_s = 0;   ///< of one rank
+  double flops_per_s = 0;          ///< of one rank, in the experts' type
+  double link_bytes_per_s = 0;     ///< of one rank to all others of its node
+  double network_bytes_per_s = 0;  ///< of one rank to other nodes
+  double phase_latency_s = 0;      ///< of each of the four phases of a layer, within a node
+  double network_latency_s = 0;    ///< added to each where there is more than one node
   /// Whether communication leaves the units that compute free. CPU ranks whose cores all compute do
   /// not: there is nothing to hide behind.
   bool communicates_beside = true;

@@ -17,8 +17,7 @@ baton::baton(turn_order turns, std::span<bool> done, std::chrono::milliseconds t
 }
 
 result<void> baton::wait_for_turn(std::unique_lock<std::mutex>& lock, int index) {
-  bool const came =
-      changed_.wait_for(lock, timeout_, [&] { return failed_ || turn_ == index; });
+  bool const came = changed_.wait_for(lock, timeout_, [&] { return failed_ || turn_ == index; });
   if (failed_) return *failed_;
   if (came) return {};
   return ferry::fail(error_code::timeout,
@@ -62,8 +61,7 @@ std::optional<error> baton::failed() const {
 
 result<void> call_gate::enter(int number) {
   std::unique_lock lock(guard_);
-  bool const came =
-      changed_.wait_for(lock, timeout_, [&] { return failed_ || next_ == number; });
+  bool const came = changed_.wait_for(lock, timeout_, [&] { return failed_ || next_ == number; });
   if (failed_) return *failed_;
   if (came) return {};
   return ferry::fail(error_code::timeout,

@@ -82,11 +82,10 @@ result<void> microbatch::state::report_cuts() {
   std::uint64_t const new_misstated = misstated - std::exchange(told_misstated, misstated);
   std::uint64_t const new_no_room = no_room - std::exchange(told_without_room, no_room);
   if (new_misstated)
-    return fail(
-        error_code::invalid_argument,
-        "num_tokens in memory was out of range in {} step(s) of slot {}; it may be 0 "
-        "to the rows of tokens and options.max_tokens {}, and was cut to that",
-        new_misstated, slot, core.options.max_tokens);
+    return fail(error_code::invalid_argument,
+                "num_tokens in memory was out of range in {} step(s) of slot {}; it may be 0 "
+                "to the rows of tokens and options.max_tokens {}, and was cut to that",
+                new_misstated, slot, core.options.max_tokens);
   if (!new_no_room) return {};
   // The open step's numbers, or the last one's.
   auto const experts = static_cast<std::size_t>(frame.shape.local_experts(frame.shape.rank));

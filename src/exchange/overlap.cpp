@@ -51,7 +51,10 @@ struct ballot {
 
 struct overlap::state {
   state(group const& g, queue c, queue n, overlap_options const& o)
-      : ranks(g), compute(std::move(c)), communication(std::move(n)), options(o),
+      : ranks(g),
+        compute(std::move(c)),
+        communication(std::move(n)),
+        options(o),
         workers(o.driver == overlap_driver::interleaved ? 1 : o.microbatches) {}
 
   group ranks;
@@ -66,12 +69,9 @@ struct overlap::state {
   std::span<bool> flags() { return std::span(done).first(walks.size()); }
   // A call that communicates may last until peers come, and all microbatches may be in one.
   std::chrono::milliseconds timeout() const {
-    return options.timeout.count() ? options.timeout
-                                   : ranks.timeout() * (options.microbatches + 1);
+    return options.timeout.count() ? options.timeout : ranks.timeout() * (options.microbatches + 1);
   }
-  queue& on(stage_kind kind) {
-    return kind == stage_kind::compute ? compute : communication;
-  }
+  queue& on(stage_kind kind) { return kind == stage_kind::compute ? compute : communication; }
 
   /// Calls visit(microbatch, stage) for every stage in the order of turns.
   template <class Visit>
@@ -220,15 +220,17 @@ result<overlap> overlap::make(group const& ranks, queue compute, queue communica
     return fail(error_code::invalid_argument, "{} microbatches; 1 to {} are possible",
                 options.microbatches, most_microbatches);
   if (!(compute.where() == communication.where()))
-    return fail(error_code::invalid_argument, "a queue of {} for compute and one of {} for the rest",
-                compute.where().name(), communication.where().name());
+    return fail(error_code::invalid_argument,
+                "a queue of {} for compute and one of {} for the rest", compute.where().name(),
+                communication.where().name());
   try {
     device const where = compute.where();
     auto s = std::make_unique<state>(ranks, std::move(compute), std::move(communication), options);
     for (int i = 0; i < options.microbatches; ++i) {
       FERRY_TRY(event first, event::on(where));
       FERRY_TRY(event second, event::on(where));
-      s->walks.push_back({.compute_done = std::move(first), .communication_done = std::move(second)});
+      s->walks.push_back(
+          {.compute_done = std::move(first), .communication_done = std::move(second)});
     }
     return overlap(std::move(s));
   } catch (std::exception const& e) {

@@ -43,8 +43,7 @@ double experts_s(step_shape const& s, step_hardware const& h, double tokens) {
   double const choices = tokens * ranks * s.topk;
   double const touched = local * (1 - std::pow(1 - 1.0 / s.experts, choices));
   double const read = touched * weights * s.weight_bytes / h.memory_bytes_per_s;
-  double const compute =
-      h.flops_per_s > 0 ? 2 * weights * tokens * s.topk / h.flops_per_s : 0;
+  double const compute = h.flops_per_s > 0 ? 2 * weights * tokens * s.topk / h.flops_per_s : 0;
   return s.moe_layers * std::max(read, compute);
 }
 
@@ -120,7 +119,8 @@ overlap_verdict overlap_pays(step_shape const& s, step_hardware const& h) {
   double const communication = communication_s(s, h);
   // The first half's first phase and the last one's last phase have nothing beside them.
   double const ends = communication / (2.0 * s.moe_layers);
-  v.hidden_s = h.communicates_beside ? std::min(communication - ends, whole + s.other_compute_s) : 0;
+  v.hidden_s =
+      h.communicates_beside ? std::min(communication - ends, whole + s.other_compute_s) : 0;
   if (!h.communicates_beside) {
     v.why = "The cores that compute also communicate, so that there is nothing to hide behind.";
     return v;

@@ -22,8 +22,7 @@ class host_job {
 
   host_job() = default;
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, host_job>)
-  host_job(F&& work) {
+  requires(!std::is_same_v<std::remove_cvref_t<F>, host_job>) host_job(F&& work) {
     using plain = std::remove_cvref_t<F>;
     if constexpr (sizeof(plain) <= room)
       keep<plain>(std::forward<F>(work));
@@ -53,13 +52,12 @@ class host_job {
     result<void> operator()() { return (*work)(); }
   };
   template <class F>
-  static constexpr actions actions_of{
-      [](void* at) { return (*static_cast<F*>(at))(); },
-      [](void* from, void* to) noexcept {
-        ::new (to) F(std::move(*static_cast<F*>(from)));
-        static_cast<F*>(from)->~F();
-      },
-      [](void* at) noexcept { static_cast<F*>(at)->~F(); }};
+  static constexpr actions actions_of{[](void* at) { return (*static_cast<F*>(at))(); },
+                                      [](void* from, void* to) noexcept {
+                                        ::new (to) F(std::move(*static_cast<F*>(from)));
+                                        static_cast<F*>(from)->~F();
+                                      },
+                                      [](void* at) noexcept { static_cast<F*>(at)->~F(); }};
 
   template <class F, class From>
   void keep(From&& work) {

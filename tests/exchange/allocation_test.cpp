@@ -76,11 +76,9 @@ bool allow_only_waiting() {
   act.sa_flags = SA_SIGINFO;
   act.sa_sigaction = [](int, siginfo_t* info, void*) { _exit(info->si_syscall & 0xFF); };
   if (sigaction(SIGSYS, &act, nullptr) != 0) return false;
-  constexpr std::uint32_t allowed[] = {SYS_futex,      SYS_sched_yield, SYS_clock_nanosleep,
-                                       SYS_exit,       SYS_exit_group,
-                                       SYS_rt_sigreturn};
-  std::vector<sock_filter> filter{
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  constexpr std::uint32_t allowed[] = {SYS_futex, SYS_sched_yield, SYS_clock_nanosleep,
+                                       SYS_exit,  SYS_exit_group,  SYS_rt_sigreturn};
+  std::vector<sock_filter> filter{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
   for (std::uint32_t const call : allowed) {
     filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
     filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));

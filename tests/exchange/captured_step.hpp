@@ -86,7 +86,8 @@ class captured_step {
     return num_calls < 4 ? result<void>{} : gather(q);
   }
   result<void> send(queue& q) {
-    for (twin_memory* m : {&tokens_, &ids_, &weights_, &num_tokens_, &added_}) FERRY_CHECK(m->send(q));
+    for (twin_memory* m : {&tokens_, &ids_, &weights_, &num_tokens_, &added_})
+      FERRY_CHECK(m->send(q));
     exchange_options const& o = w_.options;
     return at_.dispatch_send(
         q, {.tokens = rows_of(tokens_.there<float>(), rows_, o.hidden),
@@ -164,8 +165,8 @@ class captured_step {
       auto const first = static_cast<std::size_t>(starts_.here<std::int32_t>()[e]) * hidden;
       auto const end = first + static_cast<std::size_t>(counts_.here<std::int32_t>()[e]) * hidden;
       for (std::size_t i = first; i < end; ++i)
-        made_.here<float>()[i] = expert(w_.first_expert(rank_) + static_cast<int>(e),
-                                        received_.here<float>()[i]);
+        made_.here<float>()[i] =
+            expert(w_.first_expert(rank_) + static_cast<int>(e), received_.here<float>()[i]);
     }
   }
 

@@ -57,14 +57,14 @@ class captured : public testing::TestWithParam<target> {
 #endif
   }
 };
-INSTANTIATE_TEST_SUITE_P(
-    on, captured,
-    testing::Values(target{"a_plain_queue", "cpu", false, 0, 10000},
-                    target{"a_cpu_stream", "cpu", true, 0, 10000},
-                    target{"a_cpu_stream_in_rounds", "cpu", true, 3, 2000},
-                    target{"emulated_teams", "emulated:32", true, 0, 60},
-                    target{"emulated_teams_in_rounds", "emulated:64", true, 4, 25}),
-    [](auto const& which) { return std::string(which.param.name); });
+INSTANTIATE_TEST_SUITE_P(on, captured,
+                         testing::Values(target{"a_plain_queue", "cpu", false, 0, 10000},
+                                         target{"a_cpu_stream", "cpu", true, 0, 10000},
+                                         target{"a_cpu_stream_in_rounds", "cpu", true, 3, 2000},
+                                         target{"emulated_teams", "emulated:32", true, 0, 60},
+                                         target{"emulated_teams_in_rounds", "emulated:64", true, 4,
+                                                25}),
+                         [](auto const& which) { return std::string(which.param.name); });
 
 // Two graphs of different sizes take turns on one slot, with one rank late in every gap.
 TEST_P(captured, is_exact_at_every_replay_whatever_the_routing_and_the_counts) {
@@ -104,7 +104,8 @@ TEST_P(captured, is_exact_at_every_replay_whatever_the_routing_and_the_counts) {
       if (!done) return wrong.add(done.error().message);
       s.check(now, i, wrong);
     }
-    wrong.check(ep->counters().steps == static_cast<std::uint64_t>(replays), "steps are miscounted");
+    wrong.check(ep->counters().steps == static_cast<std::uint64_t>(replays),
+                "steps are miscounted");
     ranks.barrier().value();
   });
   EXPECT_TRUE(wrong.none()) << wrong.text();
@@ -165,8 +166,7 @@ struct alone {
   queue q;
   captured_step s{w, 0, ep, 0, where, w.options.max_tokens};
 
-  explicit alone(target const& t)
-      : where(device::open(t.device).value()), q(queue_of(t, where)) {}
+  explicit alone(target const& t) : where(device::open(t.device).value()), q(queue_of(t, where)) {}
   /// Whether the slot works as if nothing had been.
   void expect_usable() {
     std::vector<step> const drawn = draw_steps(w, 1, 3);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-// Every order in which microbatches can hand over to each other gives exact results, by each driver.
+// Every order in which microbatches can hand over to each other gives exact results, by each
+// driver.
 
 #include "exchange/overlapped_steps.hpp"
 #include "exchange/random_world.hpp"
@@ -35,11 +36,12 @@ void PrintTo(manner const& m, std::ostream* to) {
 result<overlap> make_overlap(group const& ranks, manner const& m, int microbatches,
                              turn_order turns) {
   queue compute = m.on == queues::two_streams ? queue::cpu_stream().value() : queue();
-  queue other = m.on == queues::one_plain ? compute
+  queue other = m.on == queues::one_plain   ? compute
                 : m.on == queues::two_plain ? queue()
                                             : queue::cpu_stream().value();
-  return overlap::make(ranks, compute, other,
-                       {.microbatches = microbatches, .driver = m.driver, .turns = std::move(turns)});
+  return overlap::make(
+      ranks, compute, other,
+      {.microbatches = microbatches, .driver = m.driver, .turns = std::move(turns)});
 }
 
 class hand_over_order : public testing::TestWithParam<manner> {
@@ -91,13 +93,15 @@ class hand_over_order : public testing::TestWithParam<manner> {
 };
 
 using enum overlap_driver;
-INSTANTIATE_TEST_SUITE_P(
-    by, hand_over_order,
-    testing::Values(manner{interleaved, queues::one_plain}, manner{interleaved, queues::two_plain},
-                    manner{interleaved, queues::two_streams}, manner{handed_over, queues::one_plain},
-                    manner{handed_over, queues::two_streams}, manner{concurrent, queues::two_plain},
-                    manner{concurrent, queues::two_streams}),
-    [](auto const& which) { return name_of(which.param); });
+INSTANTIATE_TEST_SUITE_P(by, hand_over_order,
+                         testing::Values(manner{interleaved, queues::one_plain},
+                                         manner{interleaved, queues::two_plain},
+                                         manner{interleaved, queues::two_streams},
+                                         manner{handed_over, queues::one_plain},
+                                         manner{handed_over, queues::two_streams},
+                                         manner{concurrent, queues::two_plain},
+                                         manner{concurrent, queues::two_streams}),
+                         [](auto const& which) { return name_of(which.param); });
 
 // Four turns each: 70 orders.
 TEST_P(hand_over_order, of_two_microbatches_is_exact_in_all_cases) {

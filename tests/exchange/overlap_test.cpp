@@ -70,11 +70,10 @@ TEST(overlap, puts_stages_in_the_order_of_turns_by_either_driver) {
 TEST_P(every_driver, keeps_the_planned_order_of_communication) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     noted_stages n(3);
-    overlap both = overlap::make(alone(), queue(), queue(),
-                                 {.microbatches = 3,
-                                  .driver = GetParam(),
-                                  .turns = turn_order::seeded(seed)})
-                       .value();
+    overlap both =
+        overlap::make(alone(), queue(), queue(),
+                      {.microbatches = 3, .driver = GetParam(), .turns = turn_order::seeded(seed)})
+            .value();
     both.run(n.lists).value();
     std::vector<std::string> put;
     for (std::string const& call : n.log)
@@ -209,9 +208,9 @@ TEST(overlap, names_the_first_call_whose_order_differs_between_ranks) {
     // One rank has a stage less.
     if (g.rank() == 2) n.lists[1].erase(n.lists[1].begin() + 2);
     result<agreed_step> const shorter = both.agree(4, true, n.lists);
-    wrong.check(!shorter && shorter.error().message.find("nothing more on rank 2") !=
-                                std::string::npos,
-                shorter ? "a missing call was not seen" : shorter.error().message);
+    wrong.check(
+        !shorter && shorter.error().message.find("nothing more on rank 2") != std::string::npos,
+        shorter ? "a missing call was not seen" : shorter.error().message);
     result<overlap> three = overlap::make(g, queue(), queue(), {.microbatches = 2 + g.rank() % 2});
     wrong.check(!three->agree(4, true, {}), "ranks with other numbers of microbatches");
   });

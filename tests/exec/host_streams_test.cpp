@@ -206,17 +206,21 @@ TEST(cpu_stream, is_held_by_an_event_of_another_one) {
   std::atomic<int> order{0};
   int seen_by_second = 0, seen_by_plain = 0;
   event e = cpu_event();
-  first.run([&]() -> result<void> {
-    std::this_thread::sleep_for(20ms);
-    order = 1;
-    return {};
-  }).value();
+  first
+      .run([&]() -> result<void> {
+        std::this_thread::sleep_for(20ms);
+        order = 1;
+        return {};
+      })
+      .value();
   e.record(first).value();
   e.hold(second).value();
-  second.run([&]() -> result<void> {
-    seen_by_second = order;
-    return {};
-  }).value();
+  second
+      .run([&]() -> result<void> {
+        seen_by_second = order;
+        return {};
+      })
+      .value();
   e.hold(plain).value();  // waits here
   seen_by_plain = order;
   second.wait(10s).value();
@@ -235,10 +239,12 @@ TEST(cpu_stream, keeps_its_first_failure_and_lets_others_go_on) {
   }));
   e.record(q).value();
   e.hold(other).value();
-  other.run([&]() -> result<void> {
-    went_on = true;
-    return {};
-  }).value();
+  other
+      .run([&]() -> result<void> {
+        went_on = true;
+        return {};
+      })
+      .value();
   other.wait(10s).value();
   EXPECT_TRUE(went_on);
   EXPECT_FALSE(ran);

@@ -25,8 +25,8 @@ class turn_order {
     t.seed_ = seed;
     return t;
   }
-  /// As listed; whoever is listed when done is passed over, and after the end of the list it goes on
-  /// in turn. For tests.
+  /// As listed; whoever is listed when done is passed over, and after the end of the list it goes
+  /// on in turn. For tests.
   static turn_order listed(std::vector<int> turns) {
     turn_order t;
     t.turns_ = std::move(turns);

@@ -22,8 +22,8 @@ class graph {
   /// Puts the work on the queue. On the CPU its first branch is done by whoever does the queue's
   /// work, each other one by a thread of its own.
   /// Errors   invalid_argument a queue of another device; invalid_state within a capture, or a step
-  ///          of an exchange is open on a slot that the graph uses; those of a broken group; device.
-  ///          On a plain CPU queue also what failed while it ran
+  ///          of an exchange is open on a slot that the graph uses; those of a broken group;
+  ///          device. On a plain CPU queue also what failed while it ran
   result<void> launch(queue& q) const;
 
  private:
@@ -34,9 +34,9 @@ class graph {
 
 /// Calls `work`, which puts calls on `q`, and on other queues that events connect with it; nothing
 /// runs, and the calls become a graph. Queues that were drawn in must be joined to `q` by an event
-/// again before `work` returns. No other thread may use these queues meanwhile. Waits for a queue and
-/// collectives of a group are refused in `work`: a replay could not repeat them.
-/// Errors   invalid_state the queue is being captured already, a queue was not joined again, or a
+/// again before `work` returns. No other thread may use these queues meanwhile. Waits for a queue
+/// and collectives of a group are refused in `work`: a replay could not repeat them. Errors
+/// invalid_state the queue is being captured already, a queue was not joined again, or a
 ///          step of an exchange was captured in part; what `work` returns or throws; device
 result<graph> capture(queue& q, std::function<result<void>()> const& work);
 

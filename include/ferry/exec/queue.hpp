@@ -17,8 +17,8 @@ namespace ferry {
 class cpu_executor;
 
 /// Work in order on one device. A plain CPU queue runs each call on the calling thread (plus the
-/// other teams of its executor) before the call returns. A CPU stream has a thread of its own, and a
-/// queue of another device is a stream of that: a call returns when the work stands in it.
+/// other teams of its executor) before the call returns. A CPU stream has a thread of its own, and
+/// a queue of another device is a stream of that: a call returns when the work stands in it.
 /// Lifetime  copies are the same queue
 /// Errors    every call on a CPU stream: what failed on it before; nothing behind that is done
 class queue {
