@@ -260,6 +260,15 @@ void run_form(Kernel const& k, Team const& t, Net const& net) {
   k(t, net);
 }
 
+/// Where a block's scratch begins behind its first team's; kernels without a frame have none.
+template <class Kernel>
+std::size_t before_block_scratch(Kernel const& kernel) {
+  if constexpr (requires { kernel.frame; })
+    return row_scratch_bytes(kernel.frame.shape);
+  else
+    return 0;
+}
+
 /// Runs a kernel on a grid of such teams. False when lanes parted at a barrier.
 template <int Lanes, class Kernel, class Net>
 bool run_on_lanes(lane_grid grid, std::uint64_t seed, waiter& waits, std::byte* scratch,
@@ -273,11 +282,10 @@ bool run_on_lanes(lane_grid grid, std::uint64_t seed, waiter& waits, std::byte* 
     auto const n = static_cast<std::size_t>(number);
     auto const first = static_cast<std::size_t>(block * grid.teams);
     run_form(kernel,
-             lane_team<Lanes>(
-                 grid, block, number % grid.teams, i % Lanes,
-                 {&teams[n], &blocks[static_cast<std::size_t>(block)], &waits,
-                  scratch + n * scratch_stride,
-                  scratch + first * scratch_stride + row_scratch_bytes(kernel.frame.shape)}),
+             lane_team<Lanes>(grid, block, number % grid.teams, i % Lanes,
+                              {&teams[n], &blocks[static_cast<std::size_t>(block)], &waits,
+                               scratch + n * scratch_stride,
+                               scratch + first * scratch_stride + before_block_scratch(kernel)}),
              net);
   });
 }

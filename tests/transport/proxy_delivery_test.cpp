@@ -97,7 +97,7 @@ TEST_P(proxy_delivery_test, shows_words_after_rows_from_teams_of_any_width) {
     proxied_ranks ranks(GetParam().make);
     send_through const kernel{&ranks, 25, row_bytes, &wrong};
     struct level {};
-    kernel(cpu_team<level>(0, 1, waits, scratch), ranks.net);
+    kernel(cpu_team<level>(0, 1, waits, scratch, nullptr), ranks.net);
     EXPECT_EQ(wrong, 0) << row_bytes << " bytes";
     EXPECT_FALSE(ranks.through->first_error());
   }
@@ -121,7 +121,7 @@ TEST_P(proxy_delivery_test, takes_requests_of_several_teams_at_once) {
       waiter waits({}, asleep, &status, {});
       std::byte scratch[64];
       struct level {};
-      kernel(cpu_team<level>(b, 3, waits, scratch), ranks.net);
+      kernel(cpu_team<level>(b, 3, waits, scratch, nullptr), ranks.net);
     });
   for (std::thread& t : teams) t.join();
   EXPECT_EQ(wrong, 0);

@@ -22,7 +22,8 @@ struct proxy_delivery {
   Patience how_long;  ///< of one call, for the ring to have room
   [[no_unique_address]] Access access;
 
-  FERRY_FN std::byte* own() const { return mapped.windows[mapped.rank]; }
+  FERRY_FN std::byte* own_flags() const { return mapped.own_flags(); }
+  FERRY_FN std::byte* own_rows() const { return mapped.own_rows(); }
 
   template <team Team>
   FERRY_FN void put(Team const& t, int to, std::size_t offset, std::byte const* from,
@@ -36,6 +37,25 @@ struct proxy_delivery {
       if (!put_part(t, to, offset + done, from + done, part)) return;
     }
   }
+
+  /// A request for each lane's value: rows travel better by put().
+  template <team Team, class T>
+  FERRY_FN void put_value(Team const& t, int to, std::size_t offset, std::uint32_t lane_offset,
+                          T const& value) const {
+    if (mapped.windows[to]) {
+      mapped.put_value(t, to, offset, lane_offset, value);
+      return;
+    }
+    Patience patience_left = how_long;
+    std::uint32_t number = 0;
+    if (!ring.take(access, patience_left, number)) return;
+    __builtin_memcpy(ring.place_of(number), &value, sizeof value);
+    ask_for_put(number, to, offset + lane_offset, sizeof value);
+  }
+
+  /// A signal covers all that was asked for before it.
+  template <team Team>
+  FERRY_FN void release(Team const&) const {}
 
   template <team Team>
   FERRY_FN void publish(Team const& t, int to, flag kind, std::size_t offset,
@@ -69,6 +89,12 @@ struct proxy_delivery {
     t.drain();
     t.sync();
     if (!t.leader()) return true;
+    ask_for_put(number, to, offset, bytes);
+    return true;
+  }
+
+  FERRY_FN void ask_for_put(std::uint32_t number, int to, std::size_t offset,
+                            std::size_t bytes) const {
     proxy_request& r = ring.at(number);
     r.kind = proxy_request::put;
     r.rank = to;
@@ -76,7 +102,6 @@ struct proxy_delivery {
     r.offset = offset;
     access.fence();
     ring.mark(access, number);
-    return true;
   }
 };
 

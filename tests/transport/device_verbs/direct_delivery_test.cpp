@@ -125,7 +125,7 @@ void send_by_lanes(nic_vendor vendor) {
   std::byte scratch[64];
   if constexpr (Lanes == 1) {
     struct level {};
-    kernel(cpu_team<level>(0, 1, waits, scratch), ranks.net);
+    kernel(cpu_team<level>(0, 1, waits, scratch, nullptr), ranks.net);
   } else {
     ASSERT_TRUE(oracle::run_on_lanes<Lanes>({}, 5, waits, scratch, 0, kernel, ranks.net));
   }

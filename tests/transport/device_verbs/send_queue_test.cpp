@@ -136,7 +136,7 @@ void post_by_lanes(nic_vendor vendor) {
   std::byte scratch[64];
   if constexpr (Lanes == 1) {
     struct level {};
-    kernel(cpu_team<level>(0, 1, waits, scratch), 0);
+    kernel(cpu_team<level>(0, 1, waits, scratch, nullptr), 0);
   } else {
     ASSERT_TRUE(oracle::run_on_lanes<Lanes>({}, 5, waits, scratch, 0, kernel, 0));
   }

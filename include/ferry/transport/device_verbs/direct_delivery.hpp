@@ -39,7 +39,8 @@ struct direct_delivery {
   std::size_t put_bytes;
   Patience how_long;  ///< of one call, for the NIC to make room
 
-  FERRY_FN std::byte* own() const { return mapped.windows[mapped.rank]; }
+  FERRY_FN std::byte* own_flags() const { return mapped.own_flags(); }
+  FERRY_FN std::byte* own_rows() const { return mapped.own_rows(); }
 
   /// Every lane copies to the staging place of the entry; the leader posts it.
   template <team Team>
@@ -54,6 +55,27 @@ struct direct_delivery {
       if (!put_part(t, peers[to], offset + done, from + done, part)) return;
     }
   }
+
+  /// An entry for each lane's value: rows travel better by put().
+  template <team Team, class T>
+  FERRY_FN void put_value(Team const& t, int to, std::size_t offset, std::uint32_t lane_offset,
+                          T const& value) const {
+    if (mapped.windows[to]) {
+      mapped.put_value(t, to, offset, lane_offset, value);
+      return;
+    }
+    direct_reach<Format, Access> const& p = peers[to];
+    Patience patience_left = how_long;
+    std::uint32_t index = 0;
+    if (!p.queue.reserve(1, index, patience_left)) return;
+    __builtin_memcpy(p.place_of(index, put_bytes), &value, sizeof value);
+    p.queue.write(index, write_of(p, index, offset + lane_offset, sizeof value));
+    p.queue.publish(index, 1, patience_left);
+  }
+
+  /// Each word travels behind an entry that covers what was written before it.
+  template <team Team>
+  FERRY_FN void release(Team const&) const {}
 
   /// Two entries: an addition of nothing, which the peer's NIC carries out after every earlier
   /// write of the queue, and the word, which starts when that has come back.
@@ -96,15 +118,21 @@ struct direct_delivery {
     t.drain();
     t.sync();
     if (t.leader()) {
-      p.queue.write(index, {.what = verb::write,
-                            .remote_key = p.window_key,
-                            .remote = p.window + offset,
-                            .local = reinterpret_cast<std::uint64_t>(place),
-                            .local_key = p.staging_key,
-                            .bytes = static_cast<std::uint32_t>(bytes)});
+      p.queue.write(index, write_of(p, index, offset, bytes));
       right = p.queue.publish(index, 1, patience_left);
     }
     return !t.any(!right);
+  }
+
+  // Writes what lies in the staging place of the entry.
+  FERRY_FN work write_of(direct_reach<Format, Access> const& p, std::uint32_t index,
+                         std::size_t offset, std::size_t bytes) const {
+    return {.what = verb::write,
+            .remote_key = p.window_key,
+            .remote = p.window + offset,
+            .local = reinterpret_cast<std::uint64_t>(p.place_of(index, put_bytes)),
+            .local_key = p.staging_key,
+            .bytes = static_cast<std::uint32_t>(bytes)};
   }
 };
 
