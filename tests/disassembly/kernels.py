@@ -29,6 +29,8 @@ KERNELS = {
     # maps of chunks have 16 bits
     "ferry_receive": Expected("moved", False, 128, ["store"]),
     "ferry_credit": Expected(None, False),
+    # writes a word into each peer's rows, then its flag
+    "ferry_probe": Expected(None, False),
     "ferry_return": Expected("memory", True),
     # maps of chunks have 16 bits
     "ferry_return_bf16": Expected("registers", True, 128, ["load"]),

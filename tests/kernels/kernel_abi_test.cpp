@@ -61,7 +61,8 @@ table waits() {
            FIELD(gpu_waits, failed, "word in device memory: not 0 once a wait has failed"),
            FIELD(gpu_waits, timeout, "ticks of the 100 MHz clock until a wait gives up"),
            FIELD(gpu_waits, patience, "ticks until a waiter names whom it waits for"),
-           FIELD(gpu_waits, slot, "for the failure record")}};
+           FIELD(gpu_waits, slot, "for the failure record"),
+           FIELD(gpu_waits, told, "word of the host, set to 1 after the record; may be null")}};
 }
 table peers() {
   return {"peer_table",

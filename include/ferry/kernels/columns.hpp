@@ -88,7 +88,9 @@ FERRY_FN void add_row_columns(std::byte const* row, int column, int n, float wei
   if (n == N) {
     for (int i = 0; i < N; ++i) sum[i] = __builtin_fmaf(weight, to_float(from[i]), sum[i]);
   } else {
-    for (int i = 0; i < n; ++i) sum[i] = __builtin_fmaf(weight, to_float(from[i]), sum[i]);
+    // Counted to N: a sum that is indexed by what only the run knows would leave its registers.
+    for (int i = 0; i < N; ++i)
+      if (i < n) sum[i] = __builtin_fmaf(weight, to_float(from[i]), sum[i]);
   }
 }
 

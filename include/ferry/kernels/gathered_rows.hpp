@@ -52,15 +52,21 @@ class memory_gather {
 
   FERRY_FN void gather(Team const& t, std::byte const* own, sources const& from, int in_round,
                        int token, int) const {
-    returned_rows const rows = rows_of(from.route, in_round);
-    wire const format = frame_.shape.returned;
+    routing const& route = from.route;
     visit_float_type(to_.type, [&]<class T>(T) FERRY_INLINED {
       for_each_tile(t, frame_.shape.hidden, [&](int column, int n) FERRY_INLINED {
         float sum[Team::columns] = {};
-        for (int i = 0; i < rows.count; ++i)
-          add_wire(format, own + frame_.at(slot_field::returned, rows.items[i]),
-                   own + frame_.at(slot_field::returned_scales, rows.items[i]), column, n,
-                   rows.weights[i], sum);
+        auto const add = [&](int number, float weight) FERRY_INLINED {
+          std::size_t const row = home_row(frame_, number, in_round);
+          add_wire(frame_.shape.returned, own + frame_.at(slot_field::returned, row),
+                   own + frame_.at(slot_field::returned_scales, row), column, n, weight, sum);
+        };
+        if (frame_.shape.per_choice) {
+          for (int k = 0; k < frame_.shape.topk; ++k)
+            if (route.choices[k] >= 0) add(k, route.weights[k]);
+        } else {
+          for (int d = route.next_rank(-1); d >= 0; d = route.next_rank(d)) add(d, 1.0f);
+        }
         if (to_.added)
           add_row_columns<T>(to_.added + token * to_.added_stride, column, n, 1.0f, sum);
         store_columns<T>(to_.data + token * to_.stride, column, n, sum);
@@ -69,27 +75,6 @@ class memory_gather {
   }
 
  private:
-  // The rows that come home for a token, in the order of the sum. Found once: a row has many tiles.
-  struct returned_rows {
-    std::size_t items[max_topk];
-    float weights[max_topk];
-    int count = 0;
-  };
-  FERRY_FN returned_rows rows_of(routing const& route, int in_round) const {
-    returned_rows rows;
-    auto const add = [&](int number, float weight) {
-      rows.items[rows.count] = home_row(frame_, number, in_round);
-      rows.weights[rows.count++] = weight;
-    };
-    if (frame_.shape.per_choice) {
-      for (int k = 0; k < frame_.shape.topk; ++k)
-        if (route.choices[k] >= 0) add(k, route.weights[k]);
-    } else {
-      for (int d = route.next_rank(-1); d >= 0; d = route.next_rank(d)) add(d, 1.0f);
-    }
-    return rows;
-  }
-
   step_frame const& frame_;
   gathered_output to_;
 };

@@ -130,12 +130,15 @@ struct return_rows {
       std::size_t const item =
           static_cast<std::size_t>(shape.rank) * static_cast<std::size_t>(shape.round_tokens) +
           static_cast<std::size_t>(which.token);
-      if (summed)
-        sums.put_token_sum(
-            t, net, which.source * shape.max_tokens + round * shape.round_tokens + which.token,
-            which.part, which.source, item);
-      else
-        sums.put_sum(t, net, plan, which.part, which.source, item);
+      if constexpr (Sums::takes_token_sums) {
+        if (summed) {
+          sums.put_token_sum(
+              t, net, which.source * shape.max_tokens + round * shape.round_tokens + which.token,
+              which.part, which.source, item);
+          return bytes;
+        }
+      }
+      sums.put_sum(t, net, plan, which.part, which.source, item);
       return bytes;
     }
     std::uint64_t sent = 0;

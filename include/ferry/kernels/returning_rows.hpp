@@ -24,6 +24,8 @@ template <team Team>
 class memory_sums {
  public:
   static constexpr bool waits_for_stores = false;
+  /// Whether rows may be sums already.
+  static constexpr bool takes_token_sums = true;
 
   /// Where a token's choices lie among the received rows.
   struct planned {
@@ -109,6 +111,7 @@ template <team Team>
 class bf16_sums {
  public:
   static constexpr bool waits_for_stores = true;
+  static constexpr bool takes_token_sums = false;  // they are copies: memory serves as well
 
   /// A token's choices, one on each lane, read once.
   struct planned {
@@ -141,17 +144,6 @@ class bf16_sums {
                            int source, std::size_t item) const {
     std::uint64_t const one = plan.with_rows.bits & std::uint64_t{1} << k;
     put_rows(t, net, plan, {one}, true, part, source, item);
-  }
-
-  /// A row that is a sum already.
-  template <delivery<Team> Net>
-  FERRY_FN void put_token_sum(Team const& t, Net const& net, int row, int part, int source,
-                              std::size_t item) const {
-    constexpr int held = Team::row_pieces;
-    row_part const which = row_part::of<Team, held>(part, pieces());
-    piece v[held];
-    load_part(t, which, rows_.data + row * rows_.stride, v);
-    put_part(t, net, which, source, frame_.at(slot_field::returned, item), v);
   }
 
  private:

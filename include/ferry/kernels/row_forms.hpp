@@ -48,7 +48,7 @@ inline send_form form_of(send_rows const& k, int lanes) {
 
 inline return_form form_of(return_rows const& k) {
   exchange_shape const& s = k.frame.shape;
-  return k.type == dtype::bf16 && s.returned == wire::bf16 &&
+  return k.type == dtype::bf16 && s.returned == wire::bf16 && !k.summed &&
                  in_pieces(k.rows, k.row_stride, s.home_bytes)
              ? return_form::bf16
              : return_form::memory;
