@@ -60,16 +60,17 @@ struct emulated_device {
   /// B
   static void block_sync() { lane_launch::current().block_place().meet("block_sync"); }
 
-  /// L, as all that follow
-  static void release() { std::atomic_thread_fence(std::memory_order_release); }
-  static void acquire() { std::atomic_thread_fence(std::memory_order_acquire); }
+  /// L, as all that follow. A word's own store and load carry the order: all lanes of a launch are
+  /// one thread, and ThreadSanitizer knows no fences.
+  static void release() {}
+  static void acquire() {}
   template <class T>
   static T load_word(T const* at) {
-    return std::atomic_ref(*const_cast<T*>(at)).load(std::memory_order_relaxed);
+    return std::atomic_ref(*const_cast<T*>(at)).load(std::memory_order_acquire);
   }
   template <class T>
   static void store_word(T* at, T value) {
-    std::atomic_ref(*at).store(value, std::memory_order_relaxed);
+    std::atomic_ref(*at).store(value, std::memory_order_release);
   }
   static bool claim(std::uint64_t* at, std::uint64_t value) {
     std::uint64_t none = 0;
