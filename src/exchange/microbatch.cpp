@@ -19,21 +19,22 @@ microbatch::~microbatch() = default;
 
 namespace {
 
-char const* name_of(microbatch::state const& s) {
+char const* name_of(microbatch::state::stage at) {
   static constexpr char const* names[] = {"no step is open", "tokens were sent",
                                           "tokens were received", "results were sent"};
-  return names[static_cast<int>(s.at)];
+  return names[static_cast<int>(at)];
+}
+char const* name_of(microbatch::state const& s) {
+  return name_of(s.at);
 }
 
 }  // namespace
 
 result<bool> microbatch::state::expect(stage wanted, char const* call, queue const& q) {
-  static constexpr char const* names[] = {"no step is open", "tokens were sent",
-                                          "tokens were received", "results were sent"};
   FERRY_CHECK(core.ranks.usable());
   if (at != wanted)
     return fail(error_code::invalid_state, "{} on slot {} comes when {}, but now {}", call, slot,
-                names[static_cast<int>(wanted)], name_of(*this));
+                name_of(wanted), name_of(at));
   FERRY_CHECK(check_queue(q));
   FERRY_TRY(bool const capturing, q.is_capturing());
   if (at != stage::idle && capturing != captured)
