@@ -38,9 +38,8 @@ function(ferry_test name)
     target_compile_options(${name} PRIVATE -O1)
   endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(${name} PRIVATE FERRY_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   target_link_libraries(${name} PRIVATE ferry::ferry ferry_build fmt::fmt GTest::gtest GTest::gmock
-                        GTest::gtest_main ${arg_LIBRARIES})
+                        GTest::gtest_main ferry_test_data ${arg_LIBRARIES})
 
   set(timeout 120)
   if(arg_TIMEOUT)

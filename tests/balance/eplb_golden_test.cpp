@@ -7,6 +7,8 @@
 #include <ferry/balance/place.hpp>
 #include <ferry/files/safetensors.hpp>
 
+#include "data/test_data.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -38,7 +40,7 @@ std::vector<T> elements(safetensors const& file, std::string const& name) {
 std::vector<golden> all_goldens() {
   std::vector<golden> all;
   for (std::string const file : {"readme_example", "zipf0", "zipf1"}) {
-    auto const path = std::string(FERRY_TEST_DATA) + "/eplb/" + file + ".safetensors";
+    auto const path = test::test_data() / "eplb" / (file + ".safetensors");
     auto const tensors = safetensors::open(path).value();
     auto const loads = read_loads(path).value().front();
     for (auto const& [name, facts] : tensors.metadata()) {
@@ -109,7 +111,7 @@ TEST(eplb_golden, replicas_are_level_at_least_as_well_and_mostly_better) {
     if (g.options.redundant > 0) compare(g.loads, g.options);
   for (std::string const file : {"zipf0", "zipf1"}) {
     auto const loads =
-        read_loads(std::string(FERRY_TEST_DATA) + "/eplb/" + file + ".safetensors").value().front();
+        read_loads(test::test_data() / "eplb" / (file + ".safetensors")).value().front();
     for (int ranks : {16, 32, 64})
       for (int redundant : {0, ranks, 2 * ranks, 256})
         for (int nodes : {1, ranks / 8})

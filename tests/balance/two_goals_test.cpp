@@ -7,6 +7,7 @@
 #include <ferry/balance/place.hpp>
 
 #include "balance/generated_routing.hpp"
+#include "data/test_data.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,8 +20,7 @@ namespace {
 std::vector<std::string> const demo_traces = {"balanced", "balanced-zero-bias", "unbalanced"};
 
 routing_trace demo_trace(std::string const& name) {
-  return read_choices(std::string(FERRY_TEST_DATA) + "/traces/" + name + "-trace-topk-ids.npy")
-      .value();
+  return read_choices(test::test_data() / "traces" / (name + "-trace-topk-ids.npy")).value();
 }
 
 struct measured {

@@ -6,6 +6,8 @@
 /// Anything unexpected throws std::runtime_error, which fails the test with its message.
 #pragma once
 
+#include "data/test_data.hpp"
+
 #include <ferry/base/number_formats.hpp>
 
 #include <nlohmann/json.hpp>
@@ -49,8 +51,7 @@ struct golden_tensor {
 class golden_file {
  public:
   /// `path` is relative to tests/data, or absolute.
-  explicit golden_file(std::filesystem::path const& path)
-      : path_(std::filesystem::path(FERRY_TEST_DATA) / path) {
+  explicit golden_file(std::filesystem::path const& path) : path_(test::test_data() / path) {
     std::ifstream in(path_, std::ios::binary);
     bytes_.assign(std::istreambuf_iterator<char>(in), {});
     std::uint64_t header_bytes = 0;

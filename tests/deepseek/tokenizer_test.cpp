@@ -3,6 +3,7 @@
 
 #include <ferry/deepseek/tokenizer.hpp>
 
+#include "data/test_data.hpp"
 #include "files/safetensors_writer.hpp"
 #include "files/scratch_directory.hpp"
 
@@ -24,7 +25,7 @@ using strings = std::vector<std::string>;
 using ids = std::vector<std::int32_t>;
 using testing::HasSubstr;
 
-std::filesystem::path const small = FERRY_TEST_DATA "/tokenizer/small_deepseek";
+std::filesystem::path const small = test::test_data() / "tokenizer/small_deepseek";
 
 std::string contents_of(std::filesystem::path const& file) {
   std::ifstream in(file, std::ios::binary);

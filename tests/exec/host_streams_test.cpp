@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -34,8 +35,10 @@ class cpu_queue : public testing::TestWithParam<bool> {
   static queue make() { return GetParam() ? queue::cpu_stream().value() : queue(); }
   queue q = make(), side = make();
   std::vector<int> log;
+  std::mutex noting;
   result<void> note(queue& on, int what) {
     return on.run([this, what]() -> result<void> {
+      std::lock_guard lock(noting);  // two streams may take notes at once
       log.push_back(what);
       return {};
     });

@@ -6,6 +6,8 @@
 
 #include "kernels/gpu_arguments.hpp"
 
+#include "data/test_data.hpp"
+
 #include <ferry/kernels/gather.hpp>
 #include <ferry/kernels/give_back.hpp>
 #include <ferry/kernels/receive.hpp>
@@ -216,7 +218,7 @@ std::string markdown(table const& t) {
 }
 
 TEST(kernel_abi, is_what_the_document_says) {
-  std::ifstream file(FERRY_TEST_DATA "/../../docs/kernel_abi.md");
+  std::ifstream file(test::test_data() / "../../docs/kernel_abi.md");
   std::stringstream document;
   document << file.rdbuf();
   std::string all;
