@@ -12,6 +12,17 @@
 
 set(FERRY_TEST_LABELS "" CACHE STRING "build only tests with one of these labels; empty: all")
 
+# How a test is compiled.
+function(ferry_test_options name)
+  # Most of a test is asserted once: the compiler's time is worth more than the program's.
+  if(NOT FERRY_SANITIZE)
+    target_compile_options(${name} PRIVATE -O1)
+  endif()
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ferry::ferry ferry_build fmt::fmt GTest::gtest GTest::gmock
+                        GTest::gtest_main ferry_test_data)
+endfunction()
+
 function(ferry_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT;PROCESSORS" "LABELS;SOURCES;LIBRARIES")
   if(arg_UNPARSED_ARGUMENTS)
@@ -33,13 +44,9 @@ function(ferry_test name)
   endif()
 
   add_executable(${name} ${arg_SOURCES})
-  # Most of a test is asserted once: the compiler's time is worth more than the program's.
-  if(NOT FERRY_SANITIZE)
-    target_compile_options(${name} PRIVATE -O1)
-  endif()
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(${name} PRIVATE ferry::ferry ferry_build fmt::fmt GTest::gtest GTest::gmock
-                        GTest::gtest_main ferry_test_data ${arg_LIBRARIES})
+  ferry_test_options(${name})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
+  ferry_precompile_as(${name} ferry_test_headers)
 
   set(timeout 120)
   if(arg_TIMEOUT)
