@@ -3,6 +3,7 @@
 
 #include <ferry/base/block_scale.hpp>
 
+#include "base/finite_codes.hpp"
 #include "data/golden_file.hpp"
 
 #include <gtest/gtest.h>
@@ -165,6 +166,40 @@ TEST(block_scale, multiplies_by_the_reciprocal_power_exactly) {
       ASSERT_EQ(quantise(x, scale), (divided.bits == 0x80 ? e4m3{0} : divided)) << x;
     }
   }
+}
+
+TEST(block_scale, finds_the_codes_of_a_division_without_one) {
+  if (!finite_codes_use_fma()) GTEST_SKIP() << "this CPU knows no fma";
+  std::mt19937 random(13);
+  for (int n = 0; n < 4000; ++n) {
+    auto block = random_block(random, std::ldexp(1.0f, static_cast<int>(random() % 250) - 126));
+    for (int i = 0; i < 32; ++i)  // near each other, far below the largest, and subnormal
+      block[random() % scale_block] = std::ldexp(block[0], static_cast<int>(random() % 40) - 39);
+    for (float& x : block)
+      if (!std::isfinite(x)) x = largest_finite<float>;
+    auto const range = range_of(block);
+    std::vector<std::uint32_t> ocp(block.size()), fnuz(block.size()), power(block.size());
+    finite_codes(block.data(), block.size(), block_scale<e4m3>(range), false, ocp.data());
+    finite_codes(block.data(), block.size(), block_scale<e4m3fnuz>(range), true, fnuz.data());
+    finite_codes(block.data(), block.size(), block_exponent(range), power.data());
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      ASSERT_EQ(ocp[i], quantise<e4m3>(block[i], block_scale<e4m3>(range)).bits) << block[i];
+      ASSERT_EQ(fnuz[i], quantise<e4m3fnuz>(block[i], block_scale<e4m3fnuz>(range)).bits)
+          << block[i];
+      ASSERT_EQ(power[i], quantise(block[i], block_exponent(range)).bits) << block[i];
+    }
+  }
+}
+
+TEST(block_scale, sees_at_once_whether_a_block_is_finite) {
+  auto const added = [](std::vector<float> const& block) {
+    block_range range;
+    for (float x : block) range.add_finite(x);
+    return range;
+  };
+  EXPECT_EQ(added({1.0f, -3.0f}).amax(), 3.0f);
+  EXPECT_TRUE(added({-largest_finite<float>}).is_finite());
+  for (float x : {INFINITY, -INFINITY, NAN, -NAN}) EXPECT_FALSE(added({1.0f, x}).is_finite());
 }
 
 TEST(block_scale, stays_inside_e8m0_for_the_smallest_and_the_largest_block) {

@@ -23,6 +23,8 @@ struct e4m3 {
   static constexpr float largest = 448.0f;
   static constexpr std::uint32_t bias = 7;
   static constexpr std::uint32_t largest_code = 0x7E;
+  static constexpr std::uint32_t nan_code = 0x7F;  ///< with either sign
+  static constexpr bool has_negative_zero = true;
 
   std::uint8_t bits;
 
@@ -36,6 +38,8 @@ struct e4m3fnuz {
   static constexpr float largest = 240.0f;
   static constexpr std::uint32_t bias = 8;
   static constexpr std::uint32_t largest_code = 0x7F;
+  static constexpr std::uint32_t nan_code = 0x80;
+  static constexpr bool has_negative_zero = false;
 
   std::uint8_t bits;
 
@@ -55,37 +59,45 @@ FERRY_FN constexpr std::uint32_t widen(std::uint32_t code) {
   return select(mask_below(code, 8u), subnormal, rest + (rebias << 23));
 }
 
-/// |x| on the grid of T; above `T::largest_code` where it lies beyond the largest finite value.
+/// A magnitude, at most twice the largest finite value, on the grid of T; above `T::largest_code`
+/// where it lies beyond that value.
 template <class T>
 FERRY_FN constexpr std::uint32_t narrow(std::int32_t magnitude) {
-  constexpr std::uint32_t rebias = 127 - T::bias;
-  std::uint32_t const bits = static_cast<std::uint32_t>(magnitude);
-  std::uint32_t const normal = ((bits + 0x7'FFFFu + (bits >> 20 & 1u)) >> 20) - (rebias << 3);
-  // The last bit of a number near `shifter` is worth T's smallest step.
-  constexpr std::uint32_t shifter = (rebias + 1 + 20) << 23;
-  std::uint32_t const subnormal = bits_of(float_of(bits) + float_of(shifter)) - shifter;
-  constexpr std::int32_t smallest_normal = static_cast<std::int32_t>(rebias + 1) << 23;
-  return select(mask_below(magnitude, smallest_normal), subnormal, normal);
+  // Below the smallest normal number the grid gets no finer.
+  constexpr std::int32_t smallest = static_cast<std::int32_t>(128 - T::bias) << 23;
+  std::int32_t const own = magnitude & static_cast<std::int32_t>(f32_infinity);
+  std::int32_t const exponent = own > smallest ? own : smallest;
+  // The last bit of a number near this one is worth a step of the grid.
+  std::uint32_t const shifter = static_cast<std::uint32_t>(exponent) + (20u << 23);
+  std::uint32_t const steps =
+      bits_of(float_of(static_cast<std::uint32_t>(magnitude)) + float_of(shifter)) - shifter;
+  return steps + (static_cast<std::uint32_t>(exponent - smallest) >> 20);
 }
 
-/// narrow(), with `beyond` for what lies past the largest finite value.
+FERRY_FN constexpr std::int32_t at_most(std::int32_t magnitude, float limit) {
+  std::int32_t const most = static_cast<std::int32_t>(bits_of(limit));
+  return magnitude < most ? magnitude : most;
+}
+
+/// `code`, a magnitude, with the sign of x.
 template <class T>
-FERRY_FN constexpr std::uint32_t narrow(std::int32_t magnitude, std::uint32_t beyond) {
-  std::uint32_t const code = narrow<T>(magnitude);
-  return select(mask_below(T::largest_code, code), beyond, code);
+FERRY_FN constexpr std::uint32_t with_sign(std::uint32_t code, float x) {
+  std::uint32_t const sign = bits_of(x) >> 24 & 0x80u;
+  return code | (T::has_negative_zero ? sign : sign & ~mask_equal(code, 0));
 }
 
-FERRY_FN constexpr e4m3 encode_ocp(float x, std::uint32_t beyond) {
-  std::uint32_t const code = narrow<e4m3>(magnitude_bits(x), beyond);
-  std::uint32_t const sign = bits_of(x) >> 24 & 0x80u;
-  return {static_cast<std::uint8_t>(sign | select(mask_nan(magnitude_bits(x)), 0x7Fu, code))};
+/// |x|, NaN too, or `limit` where that is less.
+FERRY_FN constexpr std::int32_t at_most(float x, float limit) {
+  std::int32_t const most = static_cast<std::int32_t>(bits_of(limit));
+  return magnitude_bits(x) < most ? magnitude_bits(x) : most;
 }
 
-FERRY_FN constexpr e4m3fnuz encode_fnuz(float x, std::uint32_t beyond) {
-  std::uint32_t const code = narrow<e4m3fnuz>(magnitude_bits(x), beyond);
-  std::uint32_t const sign = bits_of(x) >> 24 & 0x80u;
-  std::uint32_t const signed_code = select(mask_equal(code, 0), 0u, sign | code);
-  return {static_cast<std::uint8_t>(select(mask_nan(magnitude_bits(x)), 0x80u, signed_code))};
+/// The nearest code; saturates.
+template <class T>
+FERRY_FN constexpr T encode(float x) {
+  std::uint32_t const bits = with_sign<T>(narrow<T>(at_most(x, T::largest)), x);
+  std::uint32_t const nan = T::nan_code | (T::has_negative_zero ? bits & 0x80u : 0u);
+  return {static_cast<std::uint8_t>(select(mask_nan(magnitude_bits(x)), nan, bits))};
 }
 
 }  // namespace float8_fields
@@ -106,27 +118,23 @@ FERRY_FN constexpr float to_float(e4m3fnuz code) {
 /// Saturates: what lies beyond 448, infinity too, becomes 448 with its sign. NaN keeps its sign.
 template <>
 FERRY_FN constexpr e4m3 from_float<e4m3>(float x) {
-  return float8_fields::encode_ocp(x, 0x7Eu);
+  return float8_fields::encode<e4m3>(x);
 }
 
 /// Saturates: what lies beyond 240, infinity too, becomes 240 with its sign. What rounds to zero,
 /// and -0, becomes 0x00.
 template <>
 FERRY_FN constexpr e4m3fnuz from_float<e4m3fnuz>(float x) {
-  return float8_fields::encode_fnuz(x, 0x7Fu);
+  return float8_fields::encode<e4m3fnuz>(x);
 }
 
 /// As from_float(), but what rounds past the largest finite value becomes NaN.
 template <class T>
-FERRY_HOST_DEVICE constexpr T from_float_or_nan(float x);
-
-template <>
-FERRY_FN constexpr e4m3 from_float_or_nan<e4m3>(float x) {
-  return float8_fields::encode_ocp(x, 0x7Fu);
-}
-template <>
-FERRY_FN constexpr e4m3fnuz from_float_or_nan<e4m3fnuz>(float x) {
-  return float8_fields::encode_fnuz(x, 0x80u);
+FERRY_FN constexpr T from_float_or_nan(float x) {
+  std::uint32_t const code = float8_fields::narrow<T>(float8_fields::at_most(x, 2 * T::largest));
+  T const in_range = from_float<T>(x);
+  std::uint32_t const nan = T::nan_code | (in_range.bits & (T::has_negative_zero ? 0x80u : 0u));
+  return {static_cast<std::uint8_t>(select(mask_below(T::largest_code, code), nan, in_range.bits))};
 }
 
 /// The FNUZ code that means exactly half of what `code` means: the same bits, but for -0 and NaN.

@@ -49,6 +49,13 @@
 #define FERRY_CONVERTS_TO_OCP 0
 #endif
 
+/// 1 where a product and a sum in one rounding are one instruction, and not a call.
+#if defined(__FMA__) || defined(__CUDACC__) || defined(__HIP__) || defined(__aarch64__)
+#define FERRY_HAS_FMA 1
+#else
+#define FERRY_HAS_FMA 0
+#endif
+
 /// Loops over what a lane holds become straight code: an array that is indexed by a running number
 /// cannot stay in registers.
 #if defined(__clang__) || defined(__CUDACC__)

@@ -131,6 +131,7 @@ struct f32_scaled {
   using scale = float;
   FERRY_FN static scale scale_of(block_range range) { return block_scale<T>(range); }
   FERRY_FN static code code_of(float x, scale s) { return quantise<T>(x, s); }
+  FERRY_FN static std::uint32_t finite_bits(float x, scale s) { return finite_code_bits<T>(x, s); }
 };
 
 /// fp8 codes that serve both flavours, with a power-of-two scale per block.
@@ -139,6 +140,7 @@ struct power_scaled {
   using scale = e8m0;
   FERRY_FN static scale scale_of(block_range range) { return block_exponent(range); }
   FERRY_FN static code code_of(float x, scale s) { return quantise(x, s); }
+  FERRY_FN static std::uint32_t finite_bits(float x, scale s) { return finite_code_bits(x, s); }
 };
 
 /// The same formats, four codes at a time by a team's own means (`Team::codes`).
@@ -195,17 +197,29 @@ FERRY_FN void store_blocks(Team const& t, row_place to, int column, int n,
   using code = typename Format::code;
   using scale = typename Format::scale;
   for (int first = 0; first < Team::columns; first += in_lane) {
+    // Nearly every block is finite, and cheaper for it.
     block_range range;
-    for (int i = 0; i < in_lane; ++i) range.add(v[first + i]);
-    scale const s = Format::scale_of(range_over_lanes(t, range));
-    code codes[in_lane];
-    for (int i = 0; i < in_lane; ++i) codes[i] = Format::code_of(v[first + i], s);
+    for (int i = 0; i < in_lane; ++i) range.add_finite(v[first + i]);
+    bool const finite = range.is_finite();
+    if (!finite) {
+      range = {};
+      for (int i = 0; i < in_lane; ++i) range.add(v[first + i]);
+    }
+    range = range_over_lanes(t, range);
+    scale const s = Format::scale_of(range);
+    std::uint32_t bits[in_lane];
+    if (finite && !range.has_nan) {
+      for (int i = 0; i < in_lane; ++i) bits[i] = Format::finite_bits(v[first + i], s);
+    } else {
+      for (int i = 0; i < in_lane; ++i) bits[i] = Format::code_of(v[first + i], s).bits;
+    }
     code* const row = reinterpret_cast<code*>(to.row) + column + first;
     int const here = n - first;
     if (here >= in_lane) {
-      for (int i = 0; i < in_lane; ++i) row[i] = codes[i];
+      for (int i = 0; i < in_lane; ++i) row[i] = {static_cast<std::uint8_t>(bits[i])};
     } else {
-      store_first(here, codes, row, [](code c) FERRY_INLINED { return c; });
+      store_first(here, bits, row,
+                  [](std::uint32_t b) FERRY_INLINED { return code{static_cast<std::uint8_t>(b)}; });
     }
     if (here <= 0 || (column + first) % scale_block != 0) continue;
     int const block = (column + first) / scale_block;
