@@ -7,6 +7,7 @@
 #include "base/fail.hpp"
 #include "deepseek/product.hpp"
 #include "deepseek/row_loops.hpp"
+#include "deepseek/weight_pool.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -17,7 +18,7 @@ namespace ferry::deepseek {
 
 struct linear::packed {
   product_shape const* shape = nullptr;
-  dnnl::memory weights;
+  packed_weights weights;
   bool round_input = false;     // to bf16, for a product in f32
   bool quantise_input = false;  // to fp8 and back
   bool sixteen = false;
@@ -107,13 +108,15 @@ result<linear> linear::pack(matrix<float const> weights, linear_options const& o
   FERRY_TRY(p->shape, std::move(shape));
   try {
     if (p->shape->type == dtype::bf16) {
-      FERRY_TRY(p->weights, p->shape->pack(rounded(weights).data()));
+      FERRY_TRY(p->weights.memory, p->shape->pack(rounded(weights).data()));
     } else if (weights.row_stride == weights.columns && !p->round_input) {
-      FERRY_TRY(p->weights, p->shape->pack(weights.data));
+      FERRY_TRY(p->weights.memory, p->shape->pack(weights.data));
     } else {
-      FERRY_TRY(p->weights, p->shape->pack(widened(weights, p->round_input).data()));
+      FERRY_TRY(p->weights.memory, p->shape->pack(widened(weights, p->round_input).data()));
     }
-    p->sixteen = options.calls == row_calls::sixteen || !p->shape->rows_are_independent(p->weights);
+    p->sixteen =
+        options.calls == row_calls::sixteen || !p->shape->rows_are_independent(p->weights.memory);
+    if (options.pool) options.pool->add(std::shared_ptr<packed_weights>(p, &p->weights));
   } catch (std::bad_alloc const&) {
     return fail(error_code::out_of_memory, "no memory to pack weights of {} by {}", out, in);
   }
@@ -171,10 +174,10 @@ result<void> linear::apply(matrix<float const> x, matrix<float> y) const {
       from = p.stage({x[row], used, in, x.row_stride}, rows);
     }
     if (full && y.row_stride == out) {
-      FERRY_CHECK(p.shape->multiply(p.weights, from, y[row], rows));
+      FERRY_CHECK(p.shape->multiply(p.weights.memory, from, y[row], rows));
     } else {
       float* to = at_least(staging_of_this_thread().results, static_cast<std::size_t>(rows * out));
-      FERRY_CHECK(p.shape->multiply(p.weights, from, to, rows));
+      FERRY_CHECK(p.shape->multiply(p.weights.memory, from, to, rows));
       for (std::int64_t i = 0; i < used; ++i) std::copy_n(to + i * out, out, y[row + i]);
     }
     row += used;

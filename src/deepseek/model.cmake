@@ -4,7 +4,7 @@ ferry_sources(ferry_deepseek attention.cpp device_layers.cpp device_linear.cpp d
               emulated_row_kernels.cpp experts.cpp gate.cpp linear.cpp mlp.cpp
               model.cpp model_layers.cpp model_stages.cpp moe_layer.cpp
               product.cpp rms_norm.cpp rope.cpp row_kernels.cpp row_loops.cpp strip_device.cpp
-              layer_weights.cpp weight_reader.cpp)
+              layer_weights.cpp weight_pool.cpp weight_reader.cpp)
 ferry_public_headers(ferry/deepseek/attention.hpp ferry/deepseek/experts.hpp
                      ferry/deepseek/gate.hpp ferry/deepseek/linear.hpp ferry/deepseek/mlp.hpp
                      ferry/deepseek/model.hpp ferry/deepseek/moe_layer.hpp

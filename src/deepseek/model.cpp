@@ -82,7 +82,7 @@ result<void> model::state::load() {
             reader.tensor("model.embed_tokens.weight", {config.vocab_size, config.hidden_size}));
   FERRY_TRY(turning, rope::make(rope_options_of(config), options.max_positions));
   auto const own = expert_range::of_rank(ranks.rank(), ranks.size(), config.n_routed_experts);
-  layer_reader const layer_source(reader, config, options, own);
+  layer_reader const layer_source(reader, config, options, own, common_weights);
   for (int i = 0; i < config.num_layers; ++i) {
     FERRY_TRY(model_layer layer, layer_source.layer(i));
     layers.push_back(std::move(layer));
@@ -213,8 +213,10 @@ result<model> model::load(checkpoint const& weights, model_config const& config,
   try {
     auto s = std::make_unique<state>(weights, config, ranks, options);
     if (options.where.kind() == device_kind::cpu) {
-      FERRY_CHECK(s->load());
-      FERRY_CHECK(s->make_buffers());
+      result<void> loaded = s->load();
+      if (loaded) loaded = s->make_buffers();
+      FERRY_CHECK(ranks.agree(loaded));
+      if (options.share_weights) FERRY_CHECK(s->common_weights.share(ranks));
     } else {
       FERRY_TRY(s->elsewhere, device_model::load(weights, config, ranks, options));
     }

@@ -8,20 +8,21 @@
 
 namespace ferry::deepseek {
 
-linear_options layer_reader::products(weight_matrix const& m) const {
+linear_options layer_reader::products(weight_matrix const& m, weight_pool* pool) const {
   return {.compute = options_.compute,
           .quantise_input = options_.quantise_activations && m.fp8,
-          .calls = options_.calls};
+          .calls = options_.calls,
+          .pool = pool};
 }
 
-result<mlp> layer_reader::mlp_of(std::string const& prefix, int width) const {
+result<mlp> layer_reader::mlp_of(std::string const& prefix, int width, weight_pool* pool) const {
   FERRY_TRY(mlp_matrices const m, read_mlp(reader_, config_, prefix, width));
-  return mlp::make(m.gate_and_up.view(), m.down.view(), products(m.down));
+  return mlp::make(m.gate_and_up.view(), m.down.view(), products(m.down, pool));
 }
 
 result<attention> layer_reader::attention_of(std::string const& prefix) const {
   FERRY_TRY(attention_matrices const m, read_attention(reader_, config_, prefix));
-  return attention::make(attention_shape::of(config_), m.view(), products(m.input));
+  return attention::make(attention_shape::of(config_), m.view(), products(m.input, &common_));
 }
 
 result<moe_layer> layer_reader::moe_of(std::string const& prefix) const {
@@ -30,15 +31,15 @@ result<moe_layer> layer_reader::moe_of(std::string const& prefix) const {
                                          std::move(router.bias), options_.calls));
   std::vector<mlp> local;
   for (int e = own_.first; e < own_.end; ++e) {
-    FERRY_TRY(mlp expert,
-              mlp_of(prefix + ".experts." + std::to_string(e), config_.moe_intermediate_size));
+    FERRY_TRY(mlp expert, mlp_of(prefix + ".experts." + std::to_string(e),
+                                 config_.moe_intermediate_size, nullptr));
     local.push_back(std::move(expert));
   }
   FERRY_TRY(experts own, experts::make(std::move(local), config_.hidden_size, options_.wire));
   std::optional<mlp> shared;
   if (config_.n_shared_experts > 0) {
     FERRY_TRY(shared, mlp_of(prefix + ".shared_experts",
-                             config_.n_shared_experts * config_.moe_intermediate_size));
+                             config_.n_shared_experts * config_.moe_intermediate_size, &common_));
   }
   return moe_layer::make(std::move(router_gate), std::move(own), std::move(shared));
 }
@@ -54,14 +55,14 @@ result<model_layer> layer_reader::layer(int index) const {
   if (config_.is_moe_layer(index)) {
     FERRY_TRY(l.moe, moe_of(prefix + ".mlp"));
   } else {
-    FERRY_TRY(l.dense, mlp_of(prefix + ".mlp", config_.intermediate_size));
+    FERRY_TRY(l.dense, mlp_of(prefix + ".mlp", config_.intermediate_size, &common_));
   }
   return l;
 }
 
 result<linear> layer_reader::head() const {
   FERRY_TRY(weight_matrix const m, read_head(reader_, config_));
-  return linear::pack(m.view(), products(m));
+  return linear::pack(m.view(), products(m, &common_));
 }
 
 }  // namespace ferry::deepseek

@@ -9,6 +9,7 @@
 #include <ferry/deepseek/model.hpp>
 #include <ferry/deepseek/moe_layer.hpp>
 
+#include "deepseek/weight_pool.hpp"
 #include "deepseek/weight_reader.hpp"
 
 #include <optional>
@@ -38,24 +39,26 @@ struct expert_range {
 /// Reads layers one by one; holds f32 copies of one matrix at a time.
 class layer_reader {
  public:
+  /// `common` notes what all ranks hold alike.
   layer_reader(weight_reader const& reader, model_config const& config,
-               model_options const& options, expert_range own)
-      : reader_(reader), config_(config), options_(options), own_(own) {}
+               model_options const& options, expert_range own, weight_pool& common)
+      : reader_(reader), config_(config), options_(options), own_(own), common_(common) {}
 
   result<model_layer> layer(int index) const;
   /// lm_head, or the embedding where they are tied.
   result<linear> head() const;
 
  private:
-  linear_options products(weight_matrix const& m) const;
+  linear_options products(weight_matrix const& m, weight_pool* pool) const;
   result<attention> attention_of(std::string const& prefix) const;
-  result<mlp> mlp_of(std::string const& prefix, int width) const;
+  result<mlp> mlp_of(std::string const& prefix, int width, weight_pool* pool) const;
   result<moe_layer> moe_of(std::string const& prefix) const;
 
   weight_reader const& reader_;
   model_config const& config_;
   model_options const& options_;
   expert_range own_;
+  weight_pool& common_;
 };
 
 }  // namespace ferry::deepseek

@@ -86,6 +86,7 @@ struct model::state {
   tensor_view embedding;
   rope turning;
   std::vector<model_layer> layers;
+  weight_pool common_weights;  ///< of the layers and the head
   std::vector<latent_cache> caches;  // per layer
   std::vector<float> norm;
   linear head;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Tests of the model's computation.
 find_package(nlohmann_json REQUIRED CONFIG)
+find_package(oneDNN REQUIRED)
 
 set(model_references attention gate mlp moe product rms_norm rope)
 foreach(name attention experts gate linear mlp rms_norm rope)
@@ -16,6 +17,8 @@ list(TRANSFORM kernels PREPEND kernels/)
 list(TRANSFORM kernels APPEND _test.cpp)
 ferry_test(deepseek_kernels_test LABELS unit SOURCES ${kernels} LIBRARIES ferry_deepseek)
 ferry_test(deepseek_row_loops_test LABELS unit SOURCES row_loops_test.cpp LIBRARIES ferry_deepseek)
+ferry_test(deepseek_weight_pool_test LABELS unit SOURCES weight_pool_test.cpp LIBRARIES ferry_deepseek
+           oneDNN::dnnl)
 ferry_test(deepseek_moe_layer_test LABELS unit SOURCES moe_layer_test.cpp
            LIBRARIES ferry_deepseek nlohmann_json::nlohmann_json)
 ferry_test(deepseek_model_test LABELS unit SOURCES model_test.cpp

@@ -11,6 +11,8 @@
 
 namespace ferry::deepseek {
 
+class weight_pool;
+
 /// How the rows of a product are cut into calls of the product library.
 enum class row_calls : std::uint8_t {
   probed,   ///< calls of 1 to 64 rows where a probe finds that a row's result is the same in all of
@@ -27,6 +29,8 @@ struct linear_options {
   /// whose products take fp8 on both sides.
   bool quantise_input = false;
   row_calls calls = row_calls::probed;
+  /// Where the packed weights are noted, or null: those that a model shares with other ranks.
+  weight_pool* pool = nullptr;
 };
 
 /// y = x W^T with W packed once. A row of y is a function of its row of x alone: the other rows of

@@ -38,6 +38,9 @@ struct model_options {
   int microbatches = 1;
   int round_tokens = 0;  ///< tokens of one round of the exchange; 0: max_tokens
   row_calls calls = row_calls::probed;
+  /// Ranks of one machine keep the packed weights of attention, dense layers, shared experts and
+  /// the head once, in a window of one of them. On the CPU.
+  bool share_weights = true;
   /// The rank's device; ranks need the same kind. Elsewhere than on the CPU products are computed
   /// by ferry's own kernel, whose sums have an order of their own.
   device where = {};
