@@ -11,7 +11,7 @@ using namespace ferry;
 using namespace ferry::oracle;
 
 TEST(copied_rows, go_out_as_they_are) {
-  run_in_registers({.hidden = 1032, .tokens = dtype::bf16, .wire = wire::bf16}, 2);
+  run_in_registers({.hidden = 3848, .tokens = dtype::bf16, .wire = wire::bf16}, 2);
   run_in_registers({.hidden = 8, .tokens = dtype::fp16, .wire = wire::fp16}, 2);
   run_in_registers({.hidden = 128, .tokens = dtype::bf16, .wire = wire::opaque}, 3);
 }
