@@ -30,6 +30,7 @@ class console final : public listener {
   static result<console> open(options const& o, std::optional<deepseek::tokenizer> tokenizer,
                               int rank);
 
+  bool wants_first_logits() const override { return logits_.has_value(); }
   result<void> on_first_logits(std::span<float const> row) override;
   void on_token(sequence const& s, std::int32_t id) override;
   void on_prefill_step(int done, int steps) override;

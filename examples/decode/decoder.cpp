@@ -29,16 +29,16 @@ class stopwatch {
 
 }  // namespace
 
-decoder::decoder(step_runner& steps, group const& ranks, plan const& sizes, int vocab_size,
-                 std::vector<sequence> sequences, end_rule rule, listener& told)
+decoder::decoder(step_runner& steps, group const& ranks, plan const& sizes,
+                 deepseek::token_sampler choice, std::vector<sequence> sequences, end_rule rule,
+                 listener& told)
     : runner_(steps),
       ranks_(ranks),
       sizes_(sizes),
-      vocab_size_(vocab_size),
+      choice_(std::move(choice)),
       sequences_(std::move(sequences)),
       rule_(std::move(rule)),
-      told_(told),
-      logits_(static_cast<std::size_t>(sizes.max_tokens) * static_cast<std::size_t>(vocab_size)) {}
+      told_(told) {}
 
 void decoder::add(std::size_t slot, std::size_t position) {
   batch_.ids.push_back(sequences_[slot].ids[position]);
@@ -48,32 +48,53 @@ void decoder::add(std::size_t slot, std::size_t position) {
 
 /// Runs the batch, takes its rows and empties it.
 result<void> decoder::run_step(bool is_decode) {
-  auto tokens = batch_.ids.size();
   deepseek::token_batch const batch{
       .ids = batch_.ids, .sequences = batch_.slots, .positions = batch_.positions};
-  auto const logits = dense(logits_.data(), static_cast<std::int64_t>(tokens), vocab_size_);
-  FERRY_CHECK(is_decode ? runner_.run(batch, logits) : runner_.forward(batch, logits));
-  for (std::size_t row = 0; row < tokens; ++row) FERRY_CHECK(take_row(row));
+  FERRY_TRY(matrix<float const> const logits,
+            is_decode ? runner_.run(batch) : runner_.forward(batch));
+  if (told_.wants_first_logits()) FERRY_CHECK(show_first(logits));
+  std::vector<std::int32_t> texts;
+  for (std::size_t row = 0; row < batch_.ids.size(); ++row)
+    texts.push_back(goes_on(row) ? batch_.slots[row] : -1);
+  FERRY_TRY(auto const chosen, choice_.choose(runner_.compute(), logits, texts));
+  for (std::size_t row = 0; row < batch_.ids.size(); ++row)
+    if (texts[row] >= 0) FERRY_CHECK(take_row(row, chosen[row]));
   batch_ = {};
   return {};
 }
 
-result<void> decoder::take_row(std::size_t row) {
-  auto vocabulary = static_cast<std::size_t>(vocab_size_);
-  auto logits = std::span<float const>(logits_).subspan(row * vocabulary, vocabulary);
-  auto& s = sequences_[static_cast<std::size_t>(batch_.slots[row])];
-  if (s.prompt == 0) FERRY_CHECK(told_.on_first_logits(logits));
-  // Within the prompt the next token is known.
-  if (static_cast<std::size_t>(batch_.positions[row]) + 1 < s.ids.size()) return {};
-  auto chosen = s.choice.choose(logits);
-  if (!chosen)
-    return error{chosen.error().code, fmt::format("prompt {}, position {}: {}", s.prompt,
-                                                  batch_.positions[row], chosen.error().message)};
-  auto id = *chosen;
-  s.ids.push_back(id);
+sequence& decoder::sequence_of(std::size_t row) {
+  return sequences_[static_cast<std::size_t>(batch_.slots[row])];
+}
+
+/// Within the prompt the next token is known.
+bool decoder::goes_on(std::size_t row) {
+  return static_cast<std::size_t>(batch_.positions[row]) + 1 == sequence_of(row).ids.size();
+}
+
+result<void> decoder::show_first(matrix<float const> logits) {
+  for (std::size_t row = 0; row < batch_.ids.size(); ++row) {
+    if (sequence_of(row).prompt != 0) continue;
+    first_logits_.resize(static_cast<std::size_t>(logits.columns));
+    queue& q = runner_.compute();
+    FERRY_CHECK(q.copy(first_logits_.data(), logits[static_cast<std::int64_t>(row)],
+                       first_logits_.size() * sizeof(float)));
+    FERRY_CHECK(q.wait(ranks_.timeout()));
+    FERRY_CHECK(told_.on_first_logits(first_logits_));
+  }
+  return {};
+}
+
+result<void> decoder::take_row(std::size_t row, deepseek::chosen_token const& chosen) {
+  sequence& s = sequence_of(row);
+  auto const id = deepseek::id_of(chosen);
+  if (!id)
+    return error{id.error().code, fmt::format("prompt {}, position {}: {}", s.prompt,
+                                              batch_.positions[row], id.error().message)};
+  s.ids.push_back(*id);
   s.ended = std::ssize(s.new_ids()) == rule_.max_new_tokens ||
-            std::find(rule_.eos_ids.begin(), rule_.eos_ids.end(), id) != rule_.eos_ids.end();
-  told_.on_token(s, id);
+            std::find(rule_.eos_ids.begin(), rule_.eos_ids.end(), *id) != rule_.eos_ids.end();
+  told_.on_token(s, *id);
   return {};
 }
 

@@ -5,10 +5,10 @@
 #pragma once
 
 #include "plan.hpp"
-#include "sampler.hpp"
 #include "step_runner.hpp"
 
 #include <ferry/deepseek/model.hpp>
+#include <ferry/deepseek/token_sampler.hpp>
 #include <ferry/ferry.hpp>
 
 #include <cstddef>
@@ -23,7 +23,6 @@ struct sequence {
   std::size_t prompt;  ///< its index among all prompts
   std::vector<std::int32_t> ids;
   std::size_t prompt_tokens;
-  sampler choice;
   bool ended = false;
 
   std::span<std::int32_t const> new_ids() const { return std::span(ids).subspan(prompt_tokens); }
@@ -33,6 +32,8 @@ struct sequence {
 class listener {
  public:
   virtual ~listener() = default;
+  /// Whether it is to be told those, which a device may have to send.
+  virtual bool wants_first_logits() const = 0;
   /// The logits of the first prompt's next position.
   virtual result<void> on_first_logits(std::span<float const> row) = 0;
   virtual void on_token(sequence const& s, std::int32_t id) = 0;
@@ -58,8 +59,9 @@ struct end_rule {
 
 class decoder {
  public:
-  /// Lifetime borrows all but its sequences
-  decoder(step_runner& steps, group const& ranks, plan const& sizes, int vocab_size,
+  /// `choice`: on the model's device, with a slot for each sequence.
+  /// Lifetime borrows all but its sequences and choice
+  decoder(step_runner& steps, group const& ranks, plan const& sizes, deepseek::token_sampler choice,
           std::vector<sequence> sequences, end_rule rule, listener& told);
 
   /// Runs all prompts through the model and chooses each sequence's first new token. Collective.
@@ -79,19 +81,22 @@ class decoder {
 
   void add(std::size_t slot, std::size_t position);
   result<void> run_step(bool is_decode);
-  result<void> take_row(std::size_t row);
+  sequence& sequence_of(std::size_t row);
+  bool goes_on(std::size_t row);
+  result<void> take_row(std::size_t row, deepseek::chosen_token const& chosen);
+  result<void> show_first(matrix<float const> logits);
   result<bool> anyone_goes_on() const;
 
   step_runner& runner_;
   group const& ranks_;
   plan sizes_;
-  std::int64_t vocab_size_;
+  deepseek::token_sampler choice_;
   std::vector<sequence> sequences_;
   end_rule rule_;
   listener& told_;
 
   batch batch_;
-  std::vector<float> logits_;
+  std::vector<float> first_logits_;
   phase_numbers prefilled_, decoded_;
   std::vector<step_time> steps_;
 };

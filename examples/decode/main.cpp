@@ -32,6 +32,7 @@
 #include <iostream>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -115,16 +116,28 @@ result<void> check_job(job const& j, group const& ranks) {
 std::vector<sequence> sequences_of(job const& j, int rank, int num_ranks) {
   std::vector<sequence> mine;
   for (auto i : prompts_of(rank, num_ranks, j.prompts.size()))
-    mine.push_back({.prompt = i,
-                    .ids = j.prompts[i],
-                    .prompt_tokens = j.prompts[i].size(),
-                    .choice = sampler(j.o.temperature, j.o.seed, i)});
+    mine.push_back({.prompt = i, .ids = j.prompts[i], .prompt_tokens = j.prompts[i].size()});
   return mine;
+}
+
+/// What it draws depends on seed and prompt alone, so that a text does not depend on how many ranks
+/// or other prompts there are.
+result<deepseek::token_sampler> sampler_of(options const& o, device const& where, int max_rows,
+                                           std::span<sequence const> texts, queue& q) {
+  FERRY_TRY(auto made, deepseek::token_sampler::make(
+                           where, {.slots = std::max(1, static_cast<int>(texts.size())),
+                                   .max_rows = max_rows,
+                                   .temperature = static_cast<float>(o.temperature),
+                                   .seed = o.seed}));
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    FERRY_CHECK(made.begin(q, static_cast<int>(i), texts[i].prompt));
+  return made;
 }
 
 deepseek::model_options model_options_of(options const& o, plan const& sizes, device where) {
   deepseek::model_options m;
   m.where = std::move(where);
+  m.products = o.products;
   m.compute = o.compute;
   m.wire = o.wire;
   m.combine_wire = o.combine_wire;
@@ -179,14 +192,15 @@ result<void> decode_on(job const& j, group const& ranks) {
   FERRY_TRY(auto model,
             deepseek::model::load(j.weights, j.config, ranks, model_options_of(j.o, sizes, where)));
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  shown.say(fmt::format("{}: {} on {}, {} rank{}, {} prompt{}, loaded in {:.1f} s",
-                        j.o.model.string(), to_string(j.o.compute), where.name(), ranks.size(),
-                        ranks.size() == 1 ? "" : "s", j.prompts.size(),
+  shown.say(fmt::format("{}: {} on {}, products by {}, {} rank{}, {} prompt{}, loaded in {:.1f} s",
+                        j.o.model.string(), to_string(j.o.compute), where.name(), model.products(),
+                        ranks.size(), ranks.size() == 1 ? "" : "s", j.prompts.size(),
                         j.prompts.size() == 1 ? "" : "s", took.count()));
   end_rule rule{j.o.max_new_tokens, j.eos_ids};
   FERRY_TRY(auto runner, step_runner::make(model, ranks, j.o.steps));
-  decoder d(runner, ranks, sizes, j.config.vocab_size, sequences_of(j, ranks.rank(), ranks.size()),
-            std::move(rule), shown);
+  auto texts = sequences_of(j, ranks.rank(), ranks.size());
+  FERRY_TRY(auto choice, sampler_of(j.o, where, sizes.max_tokens, texts, runner.compute()));
+  decoder d(runner, ranks, sizes, std::move(choice), std::move(texts), std::move(rule), shown);
   FERRY_CHECK(d.prefill());
   FERRY_CHECK(d.decode());
   if (trace const* const recorded = runner.recorded())

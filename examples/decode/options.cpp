@@ -27,6 +27,10 @@ names<wire> const wires = {{"f32", wire::f32},
                            {"fp8_e4m3fnuz", wire::fp8_e4m3fnuz}};
 names<reduction> const reductions = {{"per_rank", reduction::per_rank},
                                      {"per_choice", reduction::per_choice}};
+names<deepseek::product_kernels> const product_kernels = {
+    {"auto", deepseek::product_kernels::automatic},
+    {"ferry", deepseek::product_kernels::portable},
+    {"vendor", deepseek::product_kernels::vendor}};
 names<layout> const layouts = {
     {"grouped", layout::grouped}, {"padded", layout::padded}, {"in_place", layout::in_place}};
 
@@ -163,6 +167,9 @@ std::variant<options, int> parse(int argc, char** argv) {
   add_input(app, o);
   add_sampling(app, o);
   add_device(app, o);
+  add_choice(app, "--products", o.products, product_kernels,
+             "who computes dense products on a GPU: its vendor's library where there is one, else "
+             "ferry; ferry; the vendor's library [auto]");
   add_choice(app, "--dtype", o.compute, computes, "arithmetic of the model [f32]");
   auto* out = add_choice(app, "--wire", o.wire, wires, "rows to the experts [the dtype]");
   auto* home =

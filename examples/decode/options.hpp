@@ -6,6 +6,7 @@
 
 #include "step_runner.hpp"
 
+#include <ferry/deepseek/model.hpp>
 #include <ferry/ferry.hpp>
 
 #include <chrono>
@@ -31,6 +32,7 @@ struct options {
   std::uint64_t seed = 0;
 
   std::string device;  ///< empty: the best that is there
+  deepseek::product_kernels products = deepseek::product_kernels::automatic;
   dtype compute = dtype::f32;
   ferry::wire wire = wire::f32;
   ferry::wire combine_wire = wire::f32;

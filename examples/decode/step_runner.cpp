@@ -98,8 +98,8 @@ result<void> step_runner::put(bool split) {
   return g->launch(by.compute());
 }
 
-result<void> step_runner::run(deepseek::token_batch const& batch, matrix<float> logits) {
-  if (!whole_) return forward(batch, logits);
+result<matrix<float const>> step_runner::run(deepseek::token_batch const& batch) {
+  if (!whole_) return forward(batch);
   auto const tokens = static_cast<int>(batch.ids.size());
   agreed_step step{.padded = tokens};
   if (split_) {
@@ -118,16 +118,17 @@ result<void> step_runner::run(deepseek::token_batch const& batch, matrix<float> 
   overlapped_ += step.overlapped;
   FERRY_CHECK(put(step.overlapped));
   FERRY_CHECK(model_->wait(compute_));
-  for (int m = 0, row = 0; m < step.microbatches; ++m) {
+  if (step.microbatches == 1) return model_->logits(0);
+  logits_.clear();
+  for (int m = 0; m < step.microbatches; ++m) {
     matrix<float const> const own = model_->logits(m);
-    for (std::int64_t i = 0; i < own.rows; ++i, ++row)
-      std::copy_n(own[i], own.columns, logits[row]);
+    logits_.insert(logits_.end(), own.data, own.data + own.rows * own.columns);
   }
-  return {};
+  return dense<float const>(logits_.data(), tokens, model_->config().vocab_size);
 }
 
-result<void> step_runner::forward(deepseek::token_batch const& batch, matrix<float> logits) {
-  return model_->forward(compute_, batch, logits);
+result<matrix<float const>> step_runner::forward(deepseek::token_batch const& batch) {
+  return model_->forward(compute_, batch);
 }
 
 }  // namespace ferry::decode

@@ -40,10 +40,13 @@ class step_runner {
   static result<step_runner> make(deepseek::model& model, group const& ranks,
                                   step_options const& options);
 
-  /// Collective. `logits` [n, vocab], row i of token i.
-  result<void> run(deepseek::token_batch const& batch, matrix<float> logits);
+  /// Collective. Returns logits [n, vocab], row i of token i, in memory of the model's device.
+  /// Lifetime of the logits: until the next step
+  result<matrix<float const>> run(deepseek::token_batch const& batch);
   /// For steps that are not decode: one piece, on the queue for compute.
-  result<void> forward(deepseek::token_batch const& batch, matrix<float> logits);
+  result<matrix<float const>> forward(deepseek::token_batch const& batch);
+
+  queue& compute() { return compute_; }
 
   /// Null where nothing is recorded.
   trace const* recorded() const { return recorder_ ? &recorder_->recorded() : nullptr; }
@@ -64,6 +67,7 @@ class step_runner {
   std::optional<overlap> whole_, split_;  // on the CPU
   std::optional<graph> whole_graph_, split_graph_;
   std::unique_ptr<stage_recorder> recorder_;
+  std::vector<float> logits_;  // of steps that were split
   int steps_ = 0, overlapped_ = 0;
 };
 

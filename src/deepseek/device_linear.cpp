@@ -44,26 +44,59 @@ result<void> device_linear::apply(strip_device const& on, queue& q, product_rows
     FERRY_CHECK(on.run(q, quantise_rows{x, to, with.end}));
     x = to;
   }
-  auto const fill = [&](auto product, auto const* from, std::int64_t stride, auto const* weights) {
-    product.x = from;
-    product.x_stride = stride;
-    product.x_group = with.x_group;
-    product.weights = weights;
-    product.y = with.y;
-    product.y_stride = with.y_stride;
-    product.y_group = with.y_group;
-    product.starts = with.starts;
-    product.counts = with.counts;
-    product.groups = groups_;
-    product.rows = with.rows;
-    product.in = in_;
-    product.out = out_;
-    return on.run(q, product);
-  };
-  if (!narrow_) return fill(grouped_product<float>{}, x.data, x.row_stride, weights_.data());
+  if (!narrow_) return multiply(on, q, with, x.data, x.row_stride, weights_.data());
   matrix<bf16> const to = dense(staged.codes, with.rows, width);
   FERRY_CHECK(on.run(q, narrow_rows{x, to, with.end}));
-  return fill(grouped_product<bf16>{}, static_cast<bf16 const*>(to.data), width, codes_.data());
+  return multiply<bf16>(on, q, with, to.data, width, codes_.data());
+}
+
+template <class T>
+result<void> device_linear::multiply(strip_device const& on, queue& q, product_rows const& with,
+                                     T const* x, std::int64_t x_stride, T const* weights) const {
+  if (on.library() != nullptr && with.starts == nullptr) {
+    FERRY_TRY(bool const served, ask_library(on, q, with, x, x_stride, weights));
+    if (served) return {};
+  }
+  return on.run(q, grouped_product<T>{.x = x,
+                                      .x_stride = x_stride,
+                                      .x_group = with.x_group,
+                                      .weights = weights,
+                                      .y = with.y,
+                                      .y_stride = with.y_stride,
+                                      .y_group = with.y_group,
+                                      .starts = with.starts,
+                                      .counts = with.counts,
+                                      .groups = groups_,
+                                      .rows = with.rows,
+                                      .in = in_,
+                                      .out = out_});
+}
+
+/// False where the library has no algorithm for the shape, which is so in every call or in none.
+template <class T>
+result<bool> device_linear::ask_library(strip_device const& on, queue& q, product_rows const& with,
+                                        T const* x, std::int64_t x_stride, T const* weights) const {
+  product_shape shape{.rows = on.library_rows(),
+                      .in = in_,
+                      .out = out_,
+                      .groups = groups_,
+                      .x_stride = x_stride,
+                      .x_group = with.x_group,
+                      .y_stride = with.y_stride,
+                      .y_group = with.y_group,
+                      .narrow = narrow_};
+  auto const bytes = [](std::int64_t elements, std::size_t size) {
+    return static_cast<std::uint64_t>(elements) * size;
+  };
+  shape.alignment_bytes =
+      alignment_of({reinterpret_cast<std::uintptr_t>(x), bytes(x_stride, sizeof *x),
+                    bytes(with.x_group, sizeof *x), reinterpret_cast<std::uintptr_t>(with.y),
+                    bytes(with.y_stride, sizeof *with.y), bytes(with.y_group, sizeof *with.y)});
+  FERRY_TRY(product_plan const* const plan, plans_->find(on.library(), shape));
+  if (plan == nullptr) return false;
+  for (std::int64_t row = 0; row < with.rows; row += shape.rows)
+    FERRY_CHECK(plan->multiply(q, x + row * x_stride, weights, with.y + row * with.y_stride));
+  return true;
 }
 
 }  // namespace ferry::deepseek

@@ -17,7 +17,8 @@ struct product_staging {
   std::int64_t elements = 0;
 };
 
-/// Rows and where the results go; the fields are those of grouped_product.
+/// Rows and where the results go; the fields are those of grouped_product. Without starts, x and y
+/// have room for rows up to the next multiple of strip_device::library_rows.
 struct product_rows {
   float const* x = nullptr;
   std::int64_t x_stride = 0;
@@ -31,8 +32,9 @@ struct product_rows {
   std::int32_t const* end = nullptr;  ///< rows of x at and after it are not looked at
 };
 
-/// y = x W^T for groups of weights, as `linear` computes it but for the order of the sums, which
-/// is that of grouped_product and the same on all devices.
+/// y = x W^T for groups of weights, as `linear` computes it but for the order of the sums: that of
+/// grouped_product, the same on all devices, or that of the vendor's library. Either way a row's
+/// result does not depend on the other rows.
 class device_linear {
  public:
   device_linear() = default;
@@ -44,6 +46,7 @@ class device_linear {
   /// Elements of staging for that many rows, of which groups take parts `x_group` apart.
   std::int64_t staging(std::int64_t rows, std::int64_t x_group = 0) const;
 
+  /// Groups whose rows are known on the device alone go to ferry's own kernel always.
   /// Errors   device; invalid_argument too little staging
   result<void> apply(strip_device const& on, queue& q, product_rows const& with,
                      product_staging const& staging) const;
@@ -52,6 +55,13 @@ class device_linear {
   std::int64_t out() const { return out_; }
 
  private:
+  template <class T>
+  result<void> multiply(strip_device const& on, queue& q, product_rows const& with, T const* x,
+                        std::int64_t x_stride, T const* weights) const;
+  template <class T>
+  result<bool> ask_library(strip_device const& on, queue& q, product_rows const& with, T const* x,
+                           std::int64_t x_stride, T const* weights) const;
+
   int groups_ = 0;
   std::int64_t in_ = 0;
   std::int64_t out_ = 0;
@@ -59,6 +69,7 @@ class device_linear {
   bool narrow_ = false;
   device_array<float> weights_;
   device_array<bf16> codes_;
+  std::unique_ptr<product_plans> plans_ = std::make_unique<product_plans>();
 };
 
 }  // namespace ferry::deepseek

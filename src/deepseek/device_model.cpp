@@ -22,6 +22,15 @@ result<ferry::wire> wire_of(tensor_view const& stored) {
   }
 }
 
+/// An emulated device's library stands in for a vendor's, for tests: it has to be asked for.
+result<void> choose_products(strip_device& on, model_options const& options) {
+  if (options.products == product_kernels::portable) return {};
+  bool const asked = options.products == product_kernels::vendor;
+  if (!asked && on.where().kind() == device_kind::emulated) return {};
+  result<void> const used = on.use_library(options.max_tokens);
+  return used || asked || used.error().code != error_code::unsupported ? used : result<void>{};
+}
+
 }  // namespace
 
 result<std::unique_ptr<device_model>> device_model::load(checkpoint const& weights,
@@ -29,6 +38,7 @@ result<std::unique_ptr<device_model>> device_model::load(checkpoint const& weigh
                                                          group const& ranks,
                                                          model_options const& options) {
   FERRY_TRY(strip_device on, strip_device::open(options.where));
+  FERRY_CHECK(choose_products(on, options));
   std::unique_ptr<device_model> made(
       new device_model(std::move(on), config, options, ranks.timeout()));
   made->shape_ = attention_shape::of(config);
@@ -65,7 +75,7 @@ result<void> device_model::load_weights(checkpoint const& weights, group const& 
 }
 
 result<void> device_model::make_buffers() {
-  std::int64_t const n = options_.max_tokens;
+  std::int64_t const n = round_up(std::int64_t{options_.max_tokens}, on_.library_rows());
   std::int64_t const heads = shape_.num_heads;
   std::int64_t const experts = config_.n_routed_experts;
   std::int64_t inner = 0;
@@ -409,7 +419,7 @@ result<std::vector<T>> device_model::shown(queue& q, T const* from, std::int64_t
 }
 
 result<void> device_model::forward(queue& q, ferry::exchange* exchange, token_batch const& batch,
-                                   matrix<float> logits, model_observer* observer) {
+                                   wanted_logits logits, model_observer* observer) {
   result<void> const done = run_all(q, exchange, batch, logits, observer);
   // What stands on the queue uses this model's memory: kernels that failed leave by their deadline.
   if (!done) static_cast<void>(q.wait(2 * timeout_));
@@ -417,7 +427,7 @@ result<void> device_model::forward(queue& q, ferry::exchange* exchange, token_ba
 }
 
 result<void> device_model::run_all(queue& q, ferry::exchange* exchange, token_batch const& batch,
-                                   matrix<float> logits, model_observer* observer) {
+                                   wanted_logits logits, model_observer* observer) {
   if (!(q.where() == on_.where())) {
     return fail(error_code::invalid_argument, "a queue of {} for a model on {}", q.where().name(),
                 on_.where().name());
@@ -436,7 +446,7 @@ result<void> device_model::run_all(queue& q, ferry::exchange* exchange, token_ba
     FERRY_CHECK(run_layer(q, i, exchange));
     FERRY_CHECK(show(i));
   }
-  if (logits.data != nullptr) {
+  if (logits.host.data != nullptr || logits.stay) {
     FERRY_CHECK(normalise(q, at_.hidden.data(), hidden, norm_, hidden, at_.normalised.data()));
     FERRY_CHECK(head_.apply(on_, q,
                             {.x = at_.normalised.data(),
@@ -445,8 +455,9 @@ result<void> device_model::run_all(queue& q, ferry::exchange* exchange, token_ba
                              .y_stride = config_.vocab_size,
                              .rows = tokens_},
                             staging()));
-    for (std::int64_t row = 0; row < tokens_; ++row) {
-      FERRY_CHECK(q.copy(logits[row], at_.logits.data() + row * config_.vocab_size,
+    std::int64_t const copied = logits.host.data != nullptr ? tokens_ : 0;
+    for (std::int64_t row = 0; row < copied; ++row) {
+      FERRY_CHECK(q.copy(logits.host[row], at_.logits.data() + row * config_.vocab_size,
                          static_cast<std::size_t>(config_.vocab_size) * sizeof(float)));
     }
   }

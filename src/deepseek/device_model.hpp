@@ -17,6 +17,12 @@
 
 namespace ferry::deepseek {
 
+/// What becomes of a step's logits.
+struct wanted_logits {
+  matrix<float> host = {};  ///< where they are copied to; no data: nowhere
+  bool stay = false;        ///< they are computed all the same
+};
+
 class device_model {
  public:
   /// Everything but the experts' own buffers, whose size the first step tells.
@@ -26,10 +32,16 @@ class device_model {
                                                     model_options const& options);
 
   /// A batch that the host has checked. Returns when all is done.
-  /// Shapes   logits in memory of the host, or no data
+  /// Shapes   host [n, vocab]
   /// Errors   those of the exchange; invalid_argument a queue of another device; device; timeout
   result<void> forward(queue& q, ferry::exchange* exchange, token_batch const& batch,
-                       matrix<float> logits, model_observer* observer);
+                       wanted_logits logits, model_observer* observer);
+  /// Who computes dense products.
+  char const* products() const { return on_.library() ? on_.library()->name() : "ferry"; }
+  /// Those of the last step, in the device's memory: [n, vocab].
+  matrix<float const> logits() const {
+    return dense<float const>(at_.logits.data(), tokens_, std::int64_t{config_.vocab_size});
+  }
 
  private:
   struct staging_arrays {
@@ -60,7 +72,7 @@ class device_model {
   result<void> make_expert_buffers(std::int64_t capacity);
   result<staging_arrays> make_staging(std::int64_t elements) const;
   result<void> run_all(queue& q, ferry::exchange* exchange, token_batch const& batch,
-                       matrix<float> logits, model_observer* observer);
+                       wanted_logits logits, model_observer* observer);
   result<void> bring(queue& q, token_batch const& batch);
 
   result<void> embed(queue& q);

@@ -37,6 +37,9 @@ result<void> validate(model_options const& o) {
     return fail(error_code::invalid_argument, "{} microbatches; 1 to 32 are possible",
                 o.microbatches);
   }
+  if (o.products == product_kernels::vendor && o.where.kind() == device_kind::cpu) {
+    return fail(error_code::unsupported, "a vendor's products on the CPU: there is none");
+  }
   if (o.microbatches > 1 && o.where.kind() != device_kind::cpu) {
     return fail(error_code::unsupported, "{} microbatches on {}; a step is split on the CPU alone",
                 o.microbatches, o.where.name());
@@ -235,6 +238,19 @@ result<model> model::load(checkpoint const& weights, model_config const& config,
   }
 }
 
+result<void> model::state::admit_forward(queue const& q, token_batch const& batch) {
+  FERRY_TRY(bool const captured, q.is_capturing());
+  if (captured) {
+    return fail(error_code::invalid_state,
+                "forward cannot be captured: a replay would run the same tokens again");
+  }
+  if (!(q.where() == options.where)) {
+    return fail(error_code::invalid_argument, "a queue of {} for a model on {}", q.where().name(),
+                options.where.name());
+  }
+  return admit({&batch, 1});
+}
+
 result<void> model::forward(queue& q, token_batch const& batch, matrix<float> logits) {
   state& s = *state_;
   auto const n = static_cast<std::int64_t>(batch.ids.size());
@@ -242,18 +258,10 @@ result<void> model::forward(queue& q, token_batch const& batch, matrix<float> lo
     return fail(error_code::invalid_argument, "logits of {} by {} for {} tokens of {} ids",
                 logits.rows, logits.columns, n, s.config.vocab_size);
   }
-  FERRY_TRY(bool const captured, q.is_capturing());
-  if (captured) {
-    return fail(error_code::invalid_state,
-                "forward cannot be captured: a replay would run the same tokens again");
-  }
-  if (!(q.where() == s.options.where)) {
-    return fail(error_code::invalid_argument, "a queue of {} for a model on {}", q.where().name(),
-                s.options.where.name());
-  }
-  FERRY_CHECK(s.admit({&batch, 1}));
+  FERRY_CHECK(s.admit_forward(q, batch));
   if (s.elsewhere) {
-    return s.elsewhere->forward(q, s.exchange ? &*s.exchange : nullptr, batch, logits, s.observer);
+    return s.elsewhere->forward(q, s.exchange ? &*s.exchange : nullptr, batch, {logits},
+                                s.observer);
   }
   model_batch& b = *s.microbatches[0];
   b.wanted = logits;
@@ -261,6 +269,22 @@ result<void> model::forward(queue& q, token_batch const& batch, matrix<float> lo
   result<void> const done = q.is_asynchronous() ? wait(q) : result<void>{};
   b.wanted = {};
   return done;
+}
+
+result<matrix<float const>> model::forward(queue& q, token_batch const& batch) {
+  state& s = *state_;
+  if (s.elsewhere) {
+    FERRY_CHECK(s.admit_forward(q, batch));
+    FERRY_CHECK(s.elsewhere->forward(q, s.exchange ? &*s.exchange : nullptr, batch, {.stay = true},
+                                     s.observer));
+    return s.elsewhere->logits();
+  }
+  std::vector<float>& own = s.microbatches[0]->own_logits;
+  std::int64_t const vocabulary = s.config.vocab_size;
+  own.resize(static_cast<std::size_t>(s.options.max_tokens * vocabulary));
+  matrix<float> const to = dense(own.data(), std::ssize(batch.ids), vocabulary);
+  FERRY_CHECK(forward(q, batch, to));
+  return matrix<float const>(to);
 }
 
 result<void> model::bring(std::span<token_batch const> batches) {
@@ -297,6 +321,9 @@ result<void> model::wait(queue& compute) {
 
 exchange_counters model::counters() const {
   return state_->exchange ? state_->exchange->counters() : exchange_counters{};
+}
+char const* model::products() const {
+  return state_->elsewhere ? state_->elsewhere->products() : "oneDNN";
 }
 model_times const& model::times() const {
   return state_->times;

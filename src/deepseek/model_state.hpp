@@ -69,6 +69,8 @@ struct model::state {
   result<void> load();
   result<void> make_buffers();
   void make_slots();
+  /// What every forward asks, then admit.
+  result<void> admit_forward(queue const& q, token_batch const& batch);
   /// Checks all batches before anything is changed, and takes them over.
   result<void> admit(std::span<token_batch const> batches);
   result<void> admit_token(token_batch const& batch, std::size_t i, std::size_t microbatch);

@@ -6,6 +6,8 @@
 #include "base/fail.hpp"
 #include "exec/device_backend.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <vector>
 
 namespace ferry::deepseek {
@@ -24,6 +26,14 @@ result<strip_device> strip_device::open(device const& where) {
   FERRY_CHECK(made.make_current());
   FERRY_CHECK(made.checked(kernels->load()));
   return made;
+}
+
+result<void> strip_device::use_library(std::int64_t rows) {
+  FERRY_TRY(library_, fixed_products::open(where_));
+  // Long prefills are many calls then; longer ones would make a step of few tokens pay for them.
+  library_rows_ = static_cast<std::int64_t>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(rows, 16, 256))));
+  return {};
 }
 
 result<void> strip_device::make_current() const {

@@ -7,6 +7,7 @@
 #include <ferry/base/matrix.hpp>
 #include <ferry/exec/queue.hpp>
 
+#include "deepseek/fixed_products.hpp"
 #include "deepseek/row_kernels.hpp"
 
 #include <cstddef>
@@ -32,6 +33,15 @@ class strip_device {
   /// Loads the kernels.
   /// Errors   those of row_kernels_of and queue::on; device
   static result<strip_device> open(device const& where);
+
+  /// From here on products of up to `rows` rows go to the vendor's library, where it serves them.
+  /// Errors   those of fixed_products::open
+  result<void> use_library(std::int64_t rows);
+  /// Null: all products are ferry's own.
+  std::shared_ptr<fixed_products> const& library() const { return library_; }
+  /// Rows of each product of the library; 1 without it. What a product reads and writes has room
+  /// for a multiple of it.
+  std::int64_t library_rows() const { return library_rows_; }
 
   device const& where() const { return where_; }
   int strips() const { return kernels_->strips(); }
@@ -73,6 +83,8 @@ class strip_device {
   device where_;
   queue loader_;
   row_kernels const* kernels_ = nullptr;
+  std::shared_ptr<fixed_products> library_;
+  std::int64_t library_rows_ = 1;
 };
 
 }  // namespace ferry::deepseek

@@ -7,6 +7,7 @@
 #include <ferry/exec/cpu/code_level.hpp>
 #include <ferry/exec/cpu/cpu_executor.hpp>
 #include <ferry/exec/cpu/waiter.hpp>
+#include <ferry/kernels/credit.hpp>
 #include <ferry/kernels/gather.hpp>
 #include <ferry/kernels/give_back.hpp>
 #include <ferry/kernels/receive.hpp>

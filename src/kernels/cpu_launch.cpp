@@ -8,8 +8,15 @@
 
 #include <ferry/exec/cpu/cpu_team.hpp>
 
+#include <type_traits>
+
 namespace ferry {
 namespace {
+
+// A kernel that reads its own rank's window alone needs no form of its own for peers on a network.
+template <class Kernel>
+constexpr bool stays_here =
+    std::is_same_v<Kernel, receive_rows> || std::is_same_v<Kernel, gather_rows>;
 
 template <class Level, class Kernel>
 struct on_all_teams {
@@ -22,7 +29,9 @@ struct on_all_teams {
     bool const streams = with.streams && *with.streams && !with.out;
     cpu_team<Level> const team(index, teams, *with.waits, scratch,
                                scratch + row_scratch_bytes(kernel.frame.shape), streams);
-    if (with.out)
+    if constexpr (stays_here<Kernel>)
+      kernel(team, with.mapped);
+    else if (with.out)
       kernel(team, network_delivery{with.mapped, with.out});
     else
       kernel(team, with.mapped);

@@ -6,14 +6,12 @@
 #include "base/fail.hpp"
 #include "exec/emulated/emulated_backend.hpp"
 #include "exec/emulated/emulated_memory.hpp"
+#include "kernels/emulated_teams.hpp"
 
-#include <ferry/exec/emulated/emulated_device.hpp>
 #include <ferry/kernels/row_forms.hpp>
-#include <ferry/transport/peer_memory.hpp>
 
 #include <atomic>
 #include <string>
-#include <vector>
 
 namespace ferry {
 namespace {
@@ -21,10 +19,6 @@ namespace {
 // Teams that the device is said to hold at once; it has no limit of its own.
 constexpr int resident_teams = 2048;
 
-template <int Lanes>
-using emulated_team = gpu_team<emulated_device<Lanes>>;
-template <int Lanes>
-using emulated_delivery = peer_memory_delivery<emulated_device<Lanes>>;
 using width = emulated_widths;
 static_assert(delivery<emulated_delivery<width::narrow>, emulated_team<width::narrow>>);
 static_assert(delivery<emulated_delivery<width::wide>, emulated_team<width::wide>>);
@@ -41,24 +35,27 @@ void run(send_rows const& k, Team const& t, Net const& net) {
   }
 }
 template <class Team, class Net>
-void run(receive_rows const& k, Team const& t, Net const& net) {
-  k(t, net);
-}
-template <class Team, class Net>
-void run(probe_windows const& k, Team const& t, Net const& net) {
-  k(t, net);
-}
-template <class Team, class Net>
-void run(credit_round const& k, Team const& t, Net const& net) {
-  k(t, net);
-}
-template <class Team, class Net>
 void run(return_rows const& k, Team const& t, Net const& net) {
   form_of(k) == return_form::bf16 ? k.run<bf16_sums>(t, net) : k.run<memory_sums>(t, net);
 }
 template <class Team, class Net>
 void run(gather_rows const& k, Team const& t, Net const& net) {
   form_of(k) == gather_form::bf16 ? k.run<bf16_gather>(t, net) : k.run<memory_gather>(t, net);
+}
+template <class Kernel, class Team, class Net>
+void run(Kernel const& k, Team const& t, Net const& net) {
+  k(t, net);
+}
+
+template <int Lanes, class Kernel>
+result<void> run_now(std::uint64_t seed, gpu_launch const& with, Kernel const& kernel) {
+  std::byte* const own_flags = with.peers.flags[with.peers.rank];
+  std::byte* const own_rows = with.peers.rows[with.peers.rank];
+  return run_on_teams<Lanes>(
+      {with.blocks, with.teams}, seed, {with.waits, with.scratch, with.scratch_stride},
+      [&](emulated_team<Lanes> const& team) {
+        run(kernel, team, emulated_delivery<Lanes>(with.peers, own_flags, own_rows));
+      });
 }
 
 /// Turns the device addresses of a launch into those where its memory lies.
@@ -144,17 +141,8 @@ int launch(gpu_launch const& with, Kernel const& kernel) {
     return 1 + static_cast<int>(fine.error().code);
   }
   static std::atomic<std::uint64_t> launches = 0;
-  result<void> const put = emulated_stream(with.stream).put([there, args]() -> result<void> {
-    lane_launch lanes({there.blocks, there.teams}, Lanes, ++launches);
-    std::vector<gpu_block_memory> memory(static_cast<std::size_t>(there.blocks));
-    return lanes.run([&] {
-      auto const block = static_cast<std::size_t>(lanes.block());
-      emulated_team<Lanes> const team(there.blocks, there.teams, there.waits, memory[block],
-                                      there.scratch, there.scratch_stride);
-      run(args, team,
-          emulated_delivery<Lanes>(there.peers, there.peers.flags[there.peers.rank],
-                                   there.peers.rows[there.peers.rank]));
-    });
+  result<void> const put = emulated_stream(with.stream).put([there, args] {
+    return run_now<Lanes>(++launches, there, args);
   });
   if (put) return 0;
   last_message() = put.error().message;
@@ -190,5 +178,17 @@ constexpr gpu_kernels table{Lanes,
 gpu_kernels const& emulated_kernels(int lanes) {
   return lanes == width::narrow ? table<width::narrow> : table<width::wide>;
 }
+
+template <class Kernel>
+result<void> run_on_lanes(int lanes, std::uint64_t seed, gpu_launch const& with,
+                          Kernel const& kernel) {
+  return lanes == width::narrow ? run_now<width::narrow>(seed, with, kernel)
+                                : run_now<width::wide>(seed, with, kernel);
+}
+template result<void> run_on_lanes(int, std::uint64_t, gpu_launch const&, send_rows const&);
+template result<void> run_on_lanes(int, std::uint64_t, gpu_launch const&, receive_rows const&);
+template result<void> run_on_lanes(int, std::uint64_t, gpu_launch const&, credit_round const&);
+template result<void> run_on_lanes(int, std::uint64_t, gpu_launch const&, return_rows const&);
+template result<void> run_on_lanes(int, std::uint64_t, gpu_launch const&, gather_rows const&);
 
 }  // namespace ferry

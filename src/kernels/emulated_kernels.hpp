@@ -11,4 +11,11 @@ namespace ferry {
 /// For teams of 32 or 64 lanes. Streams are those of the emulated backend.
 gpu_kernels const& emulated_kernels(int lanes);
 
+/// Runs one of the step's kernels on the calling thread, in the form that a GPU would run it in, on
+/// memory that lies where the pointers say. The launch's stream is not used.
+/// Errors   as lane_launch::run
+template <class Kernel>
+result<void> run_on_lanes(int lanes, std::uint64_t seed, gpu_launch const& with,
+                          Kernel const& kernel);
+
 }  // namespace ferry

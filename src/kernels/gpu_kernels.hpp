@@ -6,6 +6,7 @@
 
 #include <ferry/exec/gpu/gpu_team.hpp>
 #include <ferry/exec/gpu/gpu_waits.hpp>
+#include <ferry/kernels/credit.hpp>
 #include <ferry/kernels/gather.hpp>
 #include <ferry/kernels/give_back.hpp>
 #include <ferry/kernels/probe.hpp>

@@ -8,6 +8,7 @@
 #include "deepseek/golden_prompt.hpp"
 #include "deepseek/on_ranks.hpp"
 #include "deepseek/owned_matrix.hpp"
+#include "exchange/test_device.hpp"
 
 #include <ferry/exec/graph.hpp>
 
@@ -21,6 +22,12 @@ namespace ferry::deepseek {
 namespace {
 
 using calls = std::vector<std::vector<std::int32_t>>;
+
+/// That device, or, in a run on the device of FERRY_TEST_DEVICE, that one instead of emulated ones.
+device open(std::string const& name) {
+  bool const chosen = name != "cpu" && !oracle::chosen_device().empty();
+  return chosen ? oracle::test_device(0) : device::open(name).value();
+}
 
 result<model> load(std::string const& name, group const& ranks, model_options options) {
   options.max_positions = 96;
@@ -36,7 +43,7 @@ std::vector<float> logits_of(std::string const& name, std::string const& device_
                              model_options options, calls const& batches) {
   std::vector<float> logits;
   test::on_ranks(ranks, [&](group const& g) {
-    options.where = device::open(device_name).value();
+    options.where = open(device_name);
     model m = load(name, g, options).value();
     queue q = queue::on(options.where).value();
     test::sequence own{g.rank() % 3};
@@ -64,14 +71,14 @@ calls prompt_and_steps(testing::golden_file const& golden, std::size_t steps) {
 
 /// The prompt's logits and those of the steps that follow.
 void expect_golden(std::string const& name, std::string const& device_name, int ranks,
-                   std::size_t steps) {
+                   std::size_t steps, model_options const& options = {}) {
   testing::golden_file const golden(name + "/prompt_17.safetensors");
   auto const prompt = golden.tensor<double>("f64.logits");
   auto const decode = golden.tensor<double>("f64.decode_logits");
   auto const vocab = static_cast<std::ptrdiff_t>(prompt.shape[1]);
   auto expected = prompt.values;
   expected.insert(expected.end(), decode.values.begin() + vocab, decode.values.end());
-  auto const found = logits_of(name, device_name, ranks, {}, prompt_and_steps(golden, steps));
+  auto const found = logits_of(name, device_name, ranks, options, prompt_and_steps(golden, steps));
   ASSERT_EQ(found.size(), (17 + steps) * static_cast<std::size_t>(vocab));
   double largest = 0;
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -128,6 +135,73 @@ TEST(device_model, computes_in_bf16_and_quantises_as_the_cpu_does) {
     // Sums in another order now and then fall on the other side of a rounding to bf16 or fp8.
     EXPECT_LT(std::sqrt(apart / size), 0.03);
   }
+}
+
+// The played library adds up in an order of its own, as a vendor's does.
+TEST(device_model, gives_the_golden_logits_with_products_of_a_library) {
+  model_options options;
+  options.products = product_kernels::vendor;
+  expect_golden("tiny-A", "emulated:32", 1, 3, options);
+  expect_golden("tiny-B", "emulated:64", 2, 1, options);
+}
+
+TEST(device_model, gives_a_row_the_same_bits_in_every_batch_with_a_library) {
+  model_options options;
+  options.products = product_kernels::vendor;
+  for (auto compute : {dtype::f32, dtype::bf16}) {
+    options.compute = compute;
+    calls const whole = {{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3}};
+    calls const parts = {{3, 1, 4}, {1}, {5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3}};
+    auto const at_once = logits_of("tiny-A", "emulated:32", 2, options, whole);
+    auto const one_by_one = logits_of("tiny-A", "emulated:32", 2, options, parts);
+    ASSERT_EQ(at_once.size(), one_by_one.size());
+    EXPECT_TRUE(test::same_bits(at_once.data(), one_by_one.data(), std::ssize(at_once)));
+  }
+  options.compute = dtype::f32;
+  auto const own = logits_of("tiny-A", "emulated:32", 1, {}, {{3, 1, 4}});
+  auto const library = logits_of("tiny-A", "emulated:32", 1, options, {{3, 1, 4}});
+  if (!oracle::on_gpu()) {
+    EXPECT_FALSE(test::same_bits(own.data(), library.data(), std::ssize(own)))
+        << "no product was the library's";
+  }
+}
+
+TEST(device_model, names_who_computes_products) {
+  test::on_ranks(1, [&](group const& g) {
+    model_options options;
+    EXPECT_STREQ(load("tiny-A", g, options).value().products(), "oneDNN");
+    options.products = product_kernels::vendor;
+    auto const on_cpu = load("tiny-A", g, options);
+    ASSERT_FALSE(on_cpu);
+    EXPECT_EQ(on_cpu.error().code, error_code::unsupported);
+    options.where = device::open("emulated:32").value();
+    EXPECT_STREQ(load("tiny-A", g, options).value().products(), "played");
+    for (auto own : {product_kernels::automatic, product_kernels::portable}) {
+      options.products = own;
+      EXPECT_STREQ(load("tiny-A", g, options).value().products(), "ferry");
+    }
+  });
+}
+
+TEST(device_model, leaves_logits_on_its_device) {
+  for (char const* name : {"cpu", "emulated:64"})
+    test::on_ranks(1, [&](group const& g) {
+      model_options options;
+      options.where = open(name);
+      model m = load("tiny-A", g, options).value();
+      queue q = queue::on(options.where).value();
+      std::vector<std::int32_t> const ids = {3, 1}, slot = {0, 0}, positions = {0, 1};
+      std::int64_t const vocab = m.config().vocab_size;
+      auto const size = static_cast<std::size_t>(2 * vocab);
+      std::vector<float> host(size), there(size);
+      m.forward(q, {ids, slot, positions}, dense(host.data(), 2, vocab)).value();
+      matrix<float const> const left = m.forward(q, {ids, slot, positions}).value();
+      ASSERT_EQ(left.rows, 2);
+      ASSERT_EQ(left.columns, vocab);
+      q.copy(there.data(), left.data, size * sizeof(float)).value();
+      q.wait(std::chrono::seconds(10)).value();
+      EXPECT_TRUE(test::same_bits(host.data(), there.data(), 2 * vocab)) << name;
+    });
 }
 
 TEST(device_model, refuses_a_queue_of_another_device) {

@@ -16,6 +16,18 @@ set(kernels add_rows attend choose_experts decode_rows dot exponential
 list(TRANSFORM kernels PREPEND kernels/)
 list(TRANSFORM kernels APPEND _test.cpp)
 ferry_test(deepseek_kernels_test LABELS unit SOURCES ${kernels} LIBRARIES ferry_deepseek)
+ferry_test(deepseek_token_sampler_test LABELS unit
+           SOURCES fixed_products_test.cpp token_sampler_test.cpp LIBRARIES ferry_deepseek)
+# hipBLASLt is in no package of this distribution: against what ferry uses of it, the sources compile.
+if(NOT TARGET ferry_hip_products AND NOT FERRY_SANITIZE AND NOT FERRY_TEST_LABELS)
+  add_library(ferry_hip_products_declared OBJECT
+              ${PROJECT_SOURCE_DIR}/src/deepseek/products/gpu_products.cpp)
+  target_compile_definitions(ferry_hip_products_declared PRIVATE FERRY_PRODUCTS_HIP)
+  target_include_directories(ferry_hip_products_declared PRIVATE
+                             ${CMAKE_CURRENT_SOURCE_DIR}/hipblaslt_declarations
+                             ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(ferry_hip_products_declared PRIVATE ferry_headers ferry_build)
+endif()
 ferry_test(deepseek_row_loops_test LABELS unit SOURCES row_loops_test.cpp LIBRARIES ferry_deepseek)
 ferry_test(deepseek_weight_pool_test LABELS unit SOURCES weight_pool_test.cpp LIBRARIES ferry_deepseek
            oneDNN::dnnl)
@@ -27,6 +39,15 @@ ferry_test(deepseek_model_test LABELS unit SOURCES model_test.cpp
 # Fibers, as above.
 ferry_test(deepseek_device_model_test LABELS unit SOURCES device_model_test.cpp
            LIBRARIES ferry_deepseek ferry_tiny_models nlohmann_json::nlohmann_json)
+# The goldens on a GPU, where there is one.
+if(TARGET deepseek_device_model_test)
+  add_test(NAME gpu.device_model
+           COMMAND deepseek_device_model_test --gtest_filter=*golden*:*every_batch*:*leaves_logits*)
+  set_tests_properties(gpu.device_model PROPERTIES LABELS gpu TIMEOUT 300 RUN_SERIAL TRUE
+                       SKIP_REGULAR_EXPRESSION "no device for this test"
+                       ENVIRONMENT
+                       "FERRY_TEST_DEVICE=gpu;CUDA_DEVICE_MAX_CONNECTIONS=32;GPU_MAX_HW_QUEUES=32")
+endif()
 
 list(TRANSFORM model_references PREPEND reference/)
 list(TRANSFORM model_references APPEND _test.cpp)

@@ -126,7 +126,7 @@ def breaches(code, expected, resources):
             yield f"a flag with no wait since the write-back: {i.text()}"
         if vector_load(i) and not flag_load(i) and "waited" in facts and "sc0 sc1" not in i.args:
             yield f"a load after a flag's wait, but before the invalidate: {i.text()}"
-        if expected.rows == "registers" and expected.puts and vector_load(i) and "row" in facts:
+        if expected.rows and expected.puts and vector_load(i) and "row" in facts:
             yield f"a vector load between a row's store and its drain: {i.text()}"
     yield from widths(code, expected, loops)
 

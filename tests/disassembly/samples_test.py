@@ -9,6 +9,7 @@ import gcn
 import kernels
 import ptx
 import samples
+import table
 
 ROWS = kernels.Expected("registers", True)
 NAME = "sample"
@@ -60,6 +61,18 @@ def main():
         if samples.GOOD_PTX.count(old) == 0:
             wrong.append(f"sm_90: nothing to replace: {old!r}")
         expect(f"sm_90 {new!r}", said_of_ptx(samples.GOOD_PTX.replace(old, new, 1)), wanted)
+    shown = ["gfx942, clang 1:", "", "| a |", "|---|", "| 1 |", "text"]
+    said_of_document = lambda compiler, rows: list(
+        table.breaches(shown, "gfx942", compiler, table.lines_of(["a"], rows))
+    )
+    expect("a document", said_of_document("clang 1", [[1]]), None)
+    expect("a document of another compiler", said_of_document("clang 2", [[2]]), None)
+    expect("a document of before", said_of_document("clang 1", [[2]]), "only the document shows: | 1 |")
+    expect("a new row", said_of_document("clang 1", [[1], [2]]), "the document does not show: | 2 |")
+    expect("no document", list(table.breaches([], "sm_90", "nvcc 1", [])), "has no line")
+    if table.updated(shown, "gfx942", "clang 2", ["| b |"]) != ["gfx942, clang 2:", "", "| b |", "text"]:
+        wrong.append("a document is not updated")
+
     print("\n".join(wrong) or f"{len(samples.BAD_GCN) + len(samples.BAD_RESOURCES) + len(samples.BAD_PTX)} bad samples found")
     return 1 if wrong else 0
 

@@ -40,13 +40,13 @@ inline bool on_gpu() {
 }
 
 /// Skips every test of a program where the device that was chosen is not there.
-class needs_device : public testing::Environment {
+class needs_device : public ::testing::Environment {
  public:
   void SetUp() override {
     if (result<device> const d = find_test_device(0); !d)
       GTEST_SKIP() << "no device for this test: " << d.error().message;
   }
 };
-inline auto* const device_environment = testing::AddGlobalTestEnvironment(new needs_device);
+inline auto* const device_environment = ::testing::AddGlobalTestEnvironment(new needs_device);
 
 }  // namespace ferry::oracle

@@ -10,10 +10,11 @@
 #include "exchange/rank_run.hpp"
 #include "exchange/tensor_checks.hpp"
 #include "kernels/cpu_kernels.hpp"
-#include "kernels/lane_team.hpp"
+#include "kernels/emulated_kernels.hpp"
+
+#include <ferry/exec/emulated/lane_launch.hpp>
 
 #include <memory>
-#include <stdexcept>
 #include <vector>
 
 namespace ferry::oracle {
@@ -24,6 +25,7 @@ struct rank_memory {
   buffer window;
   std::optional<microbatch::state> slot;
   std::unique_ptr<waiter> waits;
+  std::uint32_t lanes_failed = 0;
 
   step_frame const& frame() const { return slot->frame; }
   step_memory const& memory() const { return slot->frame.memory; }
@@ -63,17 +65,12 @@ class all_ranks {
                             nullptr};
       return run_table(with, kernel);
     }
-    bool const together = lanes_ == 32
-                              ? run_on_lanes<32>(grid_, ++launches_, *at.waits, at.slot->scratch,
-                                                 at.slot->scratch_stride, kernel, net)
-                              : run_on_lanes<64>(grid_, ++launches_, *at.waits, at.slot->scratch,
-                                                 at.slot->scratch_stride, kernel, net);
-    if (!together) throw std::runtime_error("lanes wait for each other at different barriers");
+    run_on_lanes(lanes_, ++launches_, launch_of(r), kernel).value();
   }
 
   bool failed() {
     for (auto const& r : ranks_)
-      if (r->waits->failed()) return true;
+      if (r->waits->failed() || r->lanes_failed != 0) return true;
     return false;
   }
 
@@ -158,6 +155,24 @@ class all_ranks {
   }
 
  private:
+  // Everything that a kernel waits for is there when it starts.
+  gpu_launch launch_of(int r) {
+    rank_memory& at = rank(r);
+    gpu_launch with;
+    with.blocks = grid_.blocks;
+    with.teams = grid_.teams;
+    with.peers.rank = r;
+    for (int p = 0; p < size(); ++p)
+      with.peers.flags[p] = with.peers.rows[p] = rank(p).window.data();
+    with.waits = {.status = at.core.status_of(r),
+                  .failed = &at.lanes_failed,
+                  .timeout = 1'000'000,
+                  .patience = 1'000'000};
+    with.scratch = at.slot->scratch;
+    with.scratch_stride = at.slot->scratch_stride;
+    return with;
+  }
+
   all_ranks(world const& w, int scratches) {
     for (int r = 0; r < w.ranks; ++r) ranks_.push_back(std::make_unique<rank_memory>());
     for (int r = 0; r < w.ranks; ++r) {

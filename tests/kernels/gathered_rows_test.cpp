@@ -12,7 +12,7 @@ using namespace ferry::oracle;
 
 TEST(gathered_rows, add_several_rows_at_once_in_the_order_of_one_after_the_other) {
   for (auto how : {reduction::per_rank, reduction::per_choice})
-    for (int hidden : {8, 1032})
+    for (int hidden : {8, 3848})
       run_in_registers({.hidden = hidden, .combine_wire = wire::bf16, .reduction = how}, 2);
 }
 

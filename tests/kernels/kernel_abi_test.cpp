@@ -8,6 +8,7 @@
 
 #include "data/test_data.hpp"
 
+#include <ferry/kernels/credit.hpp>
 #include <ferry/kernels/gather.hpp>
 #include <ferry/kernels/give_back.hpp>
 #include <ferry/kernels/receive.hpp>

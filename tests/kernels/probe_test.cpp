@@ -3,9 +3,7 @@
 
 #include <ferry/kernels/probe.hpp>
 
-#include <ferry/exec/emulated/emulated_device.hpp>
-#include <ferry/exec/gpu/gpu_team.hpp>
-#include <ferry/transport/peer_memory.hpp>
+#include "kernels/emulated_teams.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,14 +14,13 @@ namespace {
 
 using namespace ferry;
 
-using dev = emulated_device<32>;
-using lanes_of = gpu_team<dev>;
+using lanes_of = emulated_team<32>;
 
 // What a fabric or a memory of the wrong kind may do to the last piece.
 enum class fault { none, loses, brings_late };
 
 struct faulty_delivery {
-  peer_memory_delivery<dev> net;
+  emulated_delivery<32> net;
   fault how;
   std::uint32_t last;
   piece* held;  ///< by rank
@@ -88,17 +85,13 @@ std::vector<probed> run_probe(fault how, int rounds, std::size_t row_bytes, int 
                           .patience = 50'000'000,
                           .told = &told[i]};
     piece held[ranks] = {};
-    gpu_block_memory block;
     std::vector<std::byte> scratch(2 * 64);
-    lane_launch lanes({1, 2}, 32, static_cast<std::uint64_t>(r + 1));
     auto const last = static_cast<std::uint32_t>(16 * (probe.pieces() - 1));
-    lanes
-        .run([&] {
-          lanes_of const t(1, 2, waits, block, scratch.data(), 64);
-          probe(t, faulty_delivery{peer_memory_delivery<dev>(peers, peers.flags[r], peers.rows[r]),
-                                   r == 0 ? how : fault::none, last, held});
-        })
-        .value();
+    auto const seed = static_cast<std::uint64_t>(r + 1);
+    run_on_teams<32>({1, 2}, seed, {waits, scratch.data(), 64}, [&](lanes_of const& t) {
+      probe(t, faulty_delivery{emulated_delivery<32>(peers, peers.flags[r], peers.rows[r]),
+                               r == 0 ? how : fault::none, last, held});
+    }).value();
     seen[i].failed = told[i] != 0;
   };
   std::vector<std::thread> threads;

@@ -109,12 +109,4 @@ TEST(receive, waits_for_every_header_and_every_chunk) {
   EXPECT_EQ(again.failed(1).wait.chunk, 1);
 }
 
-TEST(receive, gives_no_credit_by_itself_in_a_step_of_one_round) {
-  three_ranks all;
-  send_all(all);
-  all.receive(1);
-  all.ranks.run(1, credit_round{all.ranks.rank(1).frame(), 0});
-  for (int d = 0; d < 3; ++d) EXPECT_EQ(all.done(d, 1), 0u);
-}
-
 }  // namespace

@@ -12,7 +12,7 @@ using namespace ferry::oracle;
 
 TEST(returning_rows, sum_in_registers_what_found_room) {
   for (auto how : {reduction::per_rank, reduction::per_choice})
-    run_in_registers({.hidden = 1032,
+    run_in_registers({.hidden = 3848,
                       .combine_wire = wire::bf16,
                       .layout = layout::padded,
                       .reduction = how,

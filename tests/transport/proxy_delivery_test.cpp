@@ -3,7 +3,7 @@
 
 #include <ferry/transport/proxy_delivery.hpp>
 
-#include "kernels/lane_team.hpp"
+#include "kernels/emulated_teams.hpp"
 #include "nic/direct_ranks.hpp"
 #include "transport/proxied_ranks.hpp"
 #include "transport/team_doubles.hpp"
@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 static_assert(delivery<proxied_ranks::delivery_type, cpu_team<void>>);
-static_assert(delivery<proxied_ranks::delivery_type, oracle::lane_team<64>>);
+static_assert(delivery<proxied_ranks::delivery_type, emulated_team<64>>);
 
 struct network {
   char const* name;
@@ -102,10 +102,9 @@ TEST_P(proxy_delivery_test, shows_words_after_rows_from_teams_of_any_width) {
     EXPECT_FALSE(ranks.through->first_error());
   }
   proxied_ranks narrow(GetParam().make), wide(GetParam().make);
-  ASSERT_TRUE(oracle::run_on_lanes<32>({}, 5, waits, scratch, 0,
-                                       send_through{&narrow, 25, 300, &wrong}, narrow.net));
-  ASSERT_TRUE(oracle::run_on_lanes<64>({}, 6, waits, scratch, 0,
-                                       send_through{&wide, 25, 300, &wrong}, wide.net));
+  send_through const by_32{&narrow, 25, 300, &wrong}, by_64{&wide, 25, 300, &wrong};
+  ASSERT_TRUE(run_on_teams<32>({}, 5, {}, [&](auto const& t) { by_32(t, narrow.net); }));
+  ASSERT_TRUE(run_on_teams<64>({}, 6, {}, [&](auto const& t) { by_64(t, wide.net); }));
   EXPECT_EQ(wrong, 0);
 }
 

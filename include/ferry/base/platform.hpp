@@ -7,14 +7,22 @@
 #if defined(__CUDACC__) || defined(__HIP__)
 #define FERRY_HOST_DEVICE __host__ __device__
 #define FERRY_FN __host__ __device__ inline __attribute__((always_inline))
+#elif defined(FERRY_COMPILER_INLINES)
+#define FERRY_HOST_DEVICE
+#define FERRY_FN inline
 #else
 #define FERRY_HOST_DEVICE
 #define FERRY_FN inline __attribute__((always_inline))
 #endif
 
 /// For a lambda, behind its parameters: inlined like the functions above. A kernel that calls a
-/// function keeps its registers in memory.
+/// function keeps its registers in memory. Where the compiler is left to choose, code compiles in a
+/// fraction of the time and runs slower: that is for lanes that are played.
+#if defined(FERRY_COMPILER_INLINES)
+#define FERRY_INLINED
+#else
 #define FERRY_INLINED __attribute__((always_inline))
+#endif
 
 /// How many threads a block of a kernel may have, and on how few registers the kernel must do: so
 /// many of its teams share one unit of an AMD GPU. An NVIDIA GPU's teams need half as many.

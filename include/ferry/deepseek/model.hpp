@@ -19,6 +19,14 @@
 
 namespace ferry::deepseek {
 
+/// Who computes the products of dense weights on a device other than the CPU. Those of experts,
+/// whose rows are counted on the device, are computed by ferry's own kernel always.
+enum class product_kernels : std::uint8_t {
+  automatic,  ///< the vendor's library where it was found, else ferry's own kernel
+  portable,   ///< ferry's own kernel: the same bits on every device
+  vendor,     ///< hipBLASLt or cuBLASLt
+};
+
 /// What a user chooses when loading a model. Equal on every rank.
 struct model_options {
   /// f32, or bf16: weights and the inputs of products in bf16, everything else in f32. The gate
@@ -41,9 +49,9 @@ struct model_options {
   /// Ranks of one machine keep the packed weights of attention, dense layers, shared experts and
   /// the head once, in a window of one of them. On the CPU.
   bool share_weights = true;
-  /// The rank's device; ranks need the same kind. Elsewhere than on the CPU products are computed
-  /// by ferry's own kernel, whose sums have an order of their own.
+  /// The rank's device; ranks need the same kind.
   device where = {};
+  product_kernels products = product_kernels::automatic;
 };
 
 /// The tokens of one forward: token i is ids[i], at positions[i] of the sequence in cache slot
@@ -86,9 +94,9 @@ class model {
  public:
   /// Loads the weights, own experts [r*E/R, (r+1)*E/R) only, and makes the exchange. Collective.
   /// Errors   malformed_input a tensor is missing, of another shape or type, naming it and both;
-  ///          unsupported a storage type that weights cannot have, or several microbatches on a
-  ///          device other than the CPU; invalid_argument an option out of its limits;
-  ///          out_of_memory; those of make_exchange
+  ///          unsupported a storage type that weights cannot have, several microbatches on a
+  ///          device other than the CPU, or a vendor's products where there is no such library;
+  ///          invalid_argument an option out of its limits; out_of_memory; those of make_exchange
   static result<model> load(checkpoint const& weights, model_config const& config,
                             group const& ranks, model_options const& options);
 
@@ -102,6 +110,10 @@ class model {
   ///          position outside its limits, with nothing sent and no cache changed; those of the
   ///          exchange, after which the caches hold nothing usable
   result<void> forward(queue& q, token_batch const& batch, matrix<float> logits);
+  /// The same, but the logits stay where they were computed: [n, vocab] in memory of
+  /// `options().where`, for token_sampler.
+  /// Lifetime of the logits: until the model's next step
+  result<matrix<float const>> forward(queue& q, token_batch const& batch);
 
   /// Lays out the tokens of a step that is then put on queues by its stages: batch i for microbatch
   /// i, the others empty. What a step needs is read from here when it runs, so that its stages may
@@ -124,6 +136,8 @@ class model {
 
   exchange_counters counters() const;
   model_times const& times() const;
+  /// Who computes dense products: "oneDNN", "ferry", or the vendor's library by its name.
+  char const* products() const;
   model_config const& config() const;
   model_options const& options() const;
 

@@ -21,13 +21,6 @@ struct gathered_output {
   dtype type = dtype::bf16;
 };
 
-/// A row that came home: of rank d (per_rank), or for choice k (per_choice).
-FERRY_FN constexpr std::size_t home_row(step_frame const& frame, int number, int in_round) {
-  auto const n = static_cast<std::size_t>(number), token = static_cast<std::size_t>(in_round);
-  return frame.shape.per_choice ? token * static_cast<std::size_t>(frame.shape.topk) + n
-                                : n * static_cast<std::size_t>(frame.shape.round_tokens) + token;
-}
-
 /// Takes every type and format, and rows at any address.
 template <team Team>
 class memory_gather {

@@ -123,33 +123,20 @@ struct return_rows {
   FERRY_FN std::uint64_t return_part(Team const& t, Net const& net, Sums const& sums,
                                      returned_part which) const {
     exchange_shape const& shape = frame.shape;
-    typename Sums::planned const plan(
+    typename Sums::planned plan(
         t, frame, frame.planned(which.source, round * shape.round_tokens + which.token));
+    if constexpr (Sums::takes_token_sums)
+      if (summed && !shape.per_choice)
+        plan.sum = which.source * shape.max_tokens + round * shape.round_tokens + which.token;
     std::uint64_t const bytes = which.part == 0 ? shape.home_bytes + shape.home_scale_bytes : 0;
-    if (!shape.per_choice) {
-      std::size_t const item =
-          static_cast<std::size_t>(shape.rank) * static_cast<std::size_t>(shape.round_tokens) +
-          static_cast<std::size_t>(which.token);
-      if constexpr (Sums::takes_token_sums) {
-        if (summed) {
-          sums.put_token_sum(
-              t, net, which.source * shape.max_tokens + round * shape.round_tokens + which.token,
-              which.part, which.source, item);
-          return bytes;
-        }
-      }
-      sums.put_sum(t, net, plan, which.part, which.source, item);
-      return bytes;
-    }
     std::uint64_t sent = 0;
-    for (int k = 0; k < shape.topk; ++k) {
-      if (!plan.is_here(t, k)) continue;
-      std::size_t const item =
-          static_cast<std::size_t>(which.token) * static_cast<std::size_t>(shape.topk) +
-          static_cast<std::size_t>(k);
+    int const end = shape.per_choice ? shape.topk : all_choices + 1;
+    for (int k = shape.per_choice ? 0 : all_choices; k < end; ++k) {
+      if (k != all_choices && !plan.is_here(t, k)) continue;
       // Before the next row is read.
       if constexpr (Sums::waits_for_stores) t.drain();
-      sums.put_choice(t, net, plan, k, which.part, which.source, item);
+      sums.put(t, net, plan, k, which.part, which.source,
+               home_row(frame, shape.per_choice ? k : shape.rank, which.token));
       sent += bytes;
     }
     return sent;

@@ -4,6 +4,8 @@
 /// The receiving half of dispatch.
 #pragma once
 
+#include <ferry/kernels/chunk_choices.hpp>
+#include <ferry/kernels/expert_groups.hpp>
 #include <ferry/kernels/move_row.hpp>
 #include <ferry/kernels/step.hpp>
 #include <ferry/transport/delivery.hpp>
@@ -29,7 +31,7 @@ struct receive_rows {
     step_clock const clock(t, frame, phase::receive, round == 0);
     if (!read_headers(t, net, clock.dispatch(round))) return;
     receiving_part const part = receiving_part_of(t.block(), t.blocks(), frame.shape.ranks);
-    if (round == 0 && t.block() == 0) write_groups(t, net);
+    if (round == 0 && t.block() == 0) write_groups(t, net, frame);
     for (int s = part.sources.first; s < part.sources.end; s += part.sources.step)
       if (!receive_source(t, net, s, part, clock.dispatch(round))) break;
     clock.finish(t);
@@ -69,75 +71,6 @@ struct receive_rows {
     return tokens_in(*own_word(net, frame.line_head(flag_field::arrived, source)));
   }
 
-  // Calls f(expert, start, rows before `source`, rows) for each local expert, an expert on each
-  // lane, by the same arithmetic on every block: where its group starts, and how many rows it gets
-  // from the sources before `source` and from all. `there` is false on lanes past the last expert.
-  template <team Team, class Net, class F>
-  FERRY_FN void for_each_group(Team const& t, Net const& net, int source, F const& f) const {
-    int const experts = frame.shape.local_experts(frame.shape.rank);
-    std::int64_t first_start = 0;
-    for (int first = 0; first < experts; first += Team::lanes) {
-      int const e = first + t.lane();
-      bool const there = e < experts;
-      std::int64_t before = 0, rows = 0;
-      if (there)
-        for (int s = 0; s < frame.shape.ranks; ++s) {
-          std::int32_t const n = counts_of(net, s)[e];
-          rows += n;
-          before += s < source ? n : 0;
-        }
-      std::int64_t const room = !there ? 0
-                                : frame.layout.per_expert
-                                    ? frame.layout.per_expert
-                                    : round_up(rows, std::int64_t{frame.layout.align});
-      std::int64_t const up_to = t.sum_to(room);
-      f(e, there, first_start + up_to - room, before, rows);
-      first_start += t.broadcast(up_to, Team::lanes - 1);
-    }
-  }
-  template <class Net>
-  FERRY_FN std::int32_t const* counts_of(Net const& net, int source) const {
-    return reinterpret_cast<std::int32_t const*>(
-        net.own_rows() + frame.at(slot_field::counts, static_cast<std::size_t>(source)));
-  }
-  FERRY_FN std::int64_t limit_of(std::int64_t start) const {
-    return frame.layout.per_expert ? start + frame.layout.per_expert : frame.layout.capacity;
-  }
-
-  template <team Team, class Net>
-  FERRY_FN void write_groups(Team const& t, Net const& net) const {
-    if (t.index() != 0) return;
-    std::int32_t* const starts = frame.memory.starts;  // as in plan_chunk
-    std::int32_t* const counts = frame.memory.counts;
-    std::int32_t* const wanted = frame.memory.wanted;
-    std::int64_t end = 0;
-    std::int64_t received = 0, too_many = 0;
-    for_each_group(
-        t, net, 0,
-        [&](int e, bool there, std::int64_t start, std::int64_t, std::int64_t rows) FERRY_INLINED {
-          std::int64_t const room = limit_of(start) - start;
-          std::int64_t const fit = rows < room ? rows : room < 0 ? 0 : room;
-          if (there) {
-            starts[e] = static_cast<std::int32_t>(
-                start < frame.layout.capacity ? start : frame.layout.capacity);
-            counts[e] = static_cast<std::int32_t>(fit);
-            wanted[e] = static_cast<std::int32_t>(rows < INT32_MAX ? rows : INT32_MAX);
-            received += rows;
-            too_many += rows - fit;
-          }
-          // Groups ascend: the last one that has rows ends last.
-          auto const with_rows = static_cast<std::uint64_t>(t.ballot(there && fit > 0));
-          if (with_rows) end = t.broadcast(start + fit, std::bit_width(with_rows) - 1);
-        });
-    received = t.sum_to(received);
-    too_many = t.sum_to(too_many);
-    if (t.lane() == Team::lanes - 1) {
-      count(t, frame, tally::rows_received, static_cast<std::uint64_t>(received));
-      count(t, frame, tally::rows_without_room, static_cast<std::uint64_t>(too_many));
-    }
-    if (t.leader()) *frame.memory.end = static_cast<std::int32_t>(end);
-  }
-
   template <team Team>
   FERRY_FN std::int64_t* kept_cursors(Team const& t, int source) const {
     int const row = t.blocks() <= frame.shape.ranks ? source : t.block();
@@ -150,7 +83,7 @@ struct receive_rows {
   FERRY_FN void set_cursors(Team const& t, Net const& net, int source,
                             std::int64_t* cursors) const {
     if (round == 0)
-      for_each_group(t, net, source,
+      for_each_group(t, net, frame, source,
                      [&](int e, bool there, std::int64_t start, std::int64_t before, std::int64_t)
                          FERRY_INLINED {
                            if (there) cursors[e] = start + before;
@@ -190,25 +123,6 @@ struct receive_rows {
     return t.block_all(!t.failed());
   }
 
-  // Calls f(token of the chunk, choice, whether the map has the token) for the choices of a chunk
-  // in (token, choice) order, as many at once as the team has lanes; each lane gets one of them.
-  // Every lane makes the same number of calls.
-  template <team Team, class F>
-  FERRY_FN void for_each_choice(Team const& t, std::uint32_t map, F const& f) const {
-    int const topk = frame.shape.topk;
-    int const choices = topk < Team::lanes ? topk : Team::lanes;
-    int const tokens = Team::lanes / choices;
-    int const token_of_lane = t.lane() / choices, k = t.lane() - token_of_lane * choices;
-    // From one token of the map to the next; tokens between are left out where a team takes one.
-    for (std::uint32_t left = map; left != 0;) {
-      int const first = std::countr_zero(left);
-      int const i = first + token_of_lane;
-      bool const in_map = token_of_lane < tokens && i < max_chunk_tokens && (left >> i & 1) != 0;
-      for (int from = 0; from < topk; from += choices) f(i, from + k, in_map && from + k < topk);
-      left &= first + tokens < max_chunk_tokens ? ~std::uint32_t{0} << (first + tokens) : 0u;
-    }
-  }
-
   // Gives every choice of the chunk that is served here its position, in (token, choice) order.
   template <team Team, class Net>
   FERRY_FN void plan_chunk(Team const& t, Net const& net, int source, int chunk, std::uint32_t map,
@@ -219,7 +133,7 @@ struct receive_rows {
     std::int32_t* const plan = frame.memory.plan;
     float* const plan_weights = frame.memory.plan_weights;
     std::byte const* const own = net.own_rows();
-    for_each_choice(t, map, [&](int i, int k, bool there) FERRY_INLINED {
+    for_each_choice(t, frame.shape.topk, map, [&](int i, int k, bool there) FERRY_INLINED {
       int e = -1;
       float weight = 0.0f;
       if (there) {
@@ -241,30 +155,6 @@ struct receive_rows {
     });
   }
 
-  // The next position of expert e for each lane that names one (not -1), lower lanes first.
-  template <team Team>
-  FERRY_FN std::int64_t next_positions(Team const& t, int e, std::int64_t* cursors) const {
-    using mask = typename Team::mask;
-    std::int64_t position = 0;
-    mask waiting = t.ballot(e >= 0);
-    while (waiting != 0) {
-      int const expert = t.broadcast(e, std::countr_zero(waiting));
-      mask const same = t.ballot(e == expert);
-      std::int64_t const cursor = cursors[expert];
-      t.sync();
-      if (e == expert)
-        position = cursor + std::popcount(static_cast<mask>(same & lanes_below<mask>(t.lane())));
-      if (t.leader()) cursors[expert] = cursor + std::popcount(same);
-      t.sync();
-      waiting = static_cast<mask>(waiting & ~same);
-    }
-    return position;
-  }
-  template <class Mask>
-  FERRY_FN static Mask lanes_below(int lane) {
-    return static_cast<Mask>((Mask{1} << lane) - 1);
-  }
-
   template <team Team, class Net>
   FERRY_FN void lay_out_chunk(Team const& t, Net const& net, int source, int chunk,
                               std::uint32_t map) const {
@@ -272,7 +162,7 @@ struct receive_rows {
     laid_out const to{net.own_rows(), frame.memory.index, frame.memory.rows, frame.memory.scales};
     int const first_token = chunk * frame.shape.chunk_tokens;
     int turn = 0;
-    for_each_choice(t, map, [&](int i, int k, bool there) FERRY_INLINED {
+    for_each_choice(t, frame.shape.topk, map, [&](int i, int k, bool there) FERRY_INLINED {
       std::int32_t const planned =
           there ? plan[frame.planned(source, round * frame.shape.round_tokens + first_token + i) +
                        static_cast<std::size_t>(k)]
@@ -305,27 +195,6 @@ struct receive_rows {
     if (frame.shape.scale_bytes)
       move_scales(t, to.scales + n * frame.memory.scale_stride,
                   to.window + frame.at(slot_field::scales, source, token), frame.shape.scale_bytes);
-  }
-};
-
-/// After a round's rows are laid out: tells every source that its inbox may be overwritten. Only
-/// steps of several rounds need it; a step of one round says `done` when it returns.
-struct credit_round {
-  step_frame frame;
-  int round = 0;
-
-  template <team Team, delivery<Team> Net>
-  FERRY_FN void operator()(Team const& t, Net const& net) const {
-    int const rounds = *frame.memory.rounds;
-    if (rounds == 1 || round >= rounds || t.failed()) return;
-    // The step's counters have advanced already: this reads the same base as rounds after the
-    // first.
-    step_clock const clock(t, frame, phase::receive, false);
-    if (t.block() != 0 || t.index() != 0) return;
-    net.release(t);
-    for (int s = t.lane(); s < frame.shape.ranks; s += Team::lanes)
-      net.publish(t, s, flag::done, frame.line_head(flag_field::back, frame.shape.rank),
-                  clock.drained(round, rounds));
   }
 };
 

@@ -19,6 +19,9 @@ struct expert_rows {
   dtype type = dtype::bf16;
 };
 
+/// Instead of a choice: all of a token's.
+inline constexpr int all_choices = -1;
+
 /// Sums in the team's scratch. Takes every type and format, and rows at any address.
 template <team Team>
 class memory_sums {
@@ -27,46 +30,31 @@ class memory_sums {
   /// Whether rows may be sums already.
   static constexpr bool takes_token_sums = true;
 
-  /// Where a token's choices lie among the received rows.
+  /// Where a token's choices lie among the received rows; or which row is its sum already.
   struct planned {
     FERRY_FN planned(Team const&, step_frame const& frame, std::size_t at)
         : positions(frame.memory.plan + at), weights(frame.memory.plan_weights + at) {}
     FERRY_FN bool is_here(Team const&, int k) const { return positions[k] != not_here; }
     std::int32_t const* positions;
     float const* weights;
+    std::int32_t sum = -1;
   };
 
   FERRY_FN memory_sums(step_frame const& frame, expert_rows const& rows)
       : frame_(frame), rows_(rows) {}
   FERRY_FN int parts() const { return 1; }
 
-  /// The weighted sum of all choices that are here, in choice order.
+  /// Choice k's row as it is; `all_choices`: the weighted sum of those that are here, in choice
+  /// order. A row that is a sum already goes from where it lies, unless it has to be converted.
   template <delivery<Team> Net>
-  FERRY_FN void put_sum(Team const& t, Net const& net, planned const& plan, int, int source,
-                        std::size_t item) const {
-    make_row(t, plan.positions, plan.weights, frame_.shape.topk);
-    put_row(t, net, source, item);
-  }
-  /// A row that is a sum already: from where it lies, unless it has to be converted.
-  template <delivery<Team> Net>
-  FERRY_FN void put_token_sum(Team const& t, Net const& net, int row, int, int source,
-                              std::size_t item) const {
-    if (element_of(frame_.shape.returned) == rows_.type) {
-      net.put(t, source, frame_.at(slot_field::returned, item), rows_.data + row * rows_.stride,
-              frame_.shape.home_bytes);
+  FERRY_FN void put(Team const& t, Net const& net, planned const& plan, int k, int, int source,
+                    std::size_t item) const {
+    if (plan.sum >= 0 && element_of(frame_.shape.returned) == rows_.type) {
+      net.put(t, source, frame_.at(slot_field::returned, item),
+              rows_.data + plan.sum * rows_.stride, frame_.shape.home_bytes);
       return;
     }
-    std::int32_t const position = row;
-    float const one = 1.0f;
-    make_row(t, &position, &one, 1);
-    put_row(t, net, source, item);
-  }
-  /// One choice's row as it is.
-  template <delivery<Team> Net>
-  FERRY_FN void put_choice(Team const& t, Net const& net, planned const& plan, int k, int,
-                           int source, std::size_t item) const {
-    float const one = 1.0f;
-    make_row(t, plan.positions + k, &one, 1);
+    make_row(t, plan, k);
     put_row(t, net, source, item);
   }
 
@@ -75,16 +63,20 @@ class memory_sums {
     return {scratch, scratch + round_up(frame_.shape.home_bytes, row_align), nullptr};
   }
 
-  FERRY_FN void make_row(Team const& t, std::int32_t const* plan, float const* weights,
-                         int choices) const {
+  // Called at one place: what it becomes is long, one loop for each type and format.
+  FERRY_FN void make_row(Team const& t, planned const& plan, int which) const {
     row_place const to = place_in(t.row_scratch());
+    bool const all = which == all_choices && plan.sum < 0;
+    std::int32_t const one = all ? -1 : plan.sum >= 0 ? plan.sum : plan.positions[which];
     t.sync();
     visit_float_type(rows_.type, [&]<class T>(T) FERRY_INLINED {
       for_each_tile(t, frame_.shape.hidden, [&](int column, int n) FERRY_INLINED {
         float sum[Team::columns] = {};
-        for (int k = 0; k < choices; ++k) {
-          if (plan[k] < 0) continue;
-          add_row_columns<T>(rows_.data + plan[k] * rows_.stride, column, n, weights[k], sum);
+        for (int k = 0; k < (all ? frame_.shape.topk : 1); ++k) {
+          std::int32_t const position = all ? plan.positions[k] : one;
+          if (position < 0) continue;
+          add_row_columns<T>(rows_.data + position * rows_.stride, column, n,
+                             all ? plan.weights[k] : 1.0f, sum);
         }
         store_wire(t, frame_.shape.returned, to, column, n, sum);
       });
@@ -134,16 +126,17 @@ class bf16_sums {
       : frame_(frame), rows_(rows) {}
   FERRY_FN int parts() const { return row_part::count<Team, Team::row_pieces>(pieces()); }
 
+  /// Choice k's row as it is; `all_choices`: the weighted sum of those that are here, in choice
+  /// order.
   template <delivery<Team> Net>
-  FERRY_FN void put_sum(Team const& t, Net const& net, planned const& plan, int part, int source,
-                        std::size_t item) const {
-    put_rows(t, net, plan, plan.with_rows, false, part, source, item);
-  }
-  template <delivery<Team> Net>
-  FERRY_FN void put_choice(Team const& t, Net const& net, planned const& plan, int k, int part,
-                           int source, std::size_t item) const {
-    std::uint64_t const one = plan.with_rows.bits & std::uint64_t{1} << k;
-    put_rows(t, net, plan, {one}, true, part, source, item);
+  FERRY_FN void put(Team const& t, Net const& net, planned const& plan, int k, int part, int source,
+                    std::size_t item) const {
+    // Two calls: in one, the flag that tells them apart costs the registers that are missing then.
+    if (k == all_choices)
+      put_rows(t, net, plan, plan.with_rows, false, part, source, item);
+    else
+      put_rows(t, net, plan, {plan.with_rows.bits & std::uint64_t{1} << k}, true, part, source,
+               item);
   }
 
  private:

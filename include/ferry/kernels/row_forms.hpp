@@ -7,8 +7,10 @@
 /// right too, but goes through memory.
 #pragma once
 
+#include <ferry/kernels/copied_rows.hpp>
 #include <ferry/kernels/gather.hpp>
 #include <ferry/kernels/give_back.hpp>
+#include <ferry/kernels/quantised_rows.hpp>
 #include <ferry/kernels/send.hpp>
 
 #include <cstddef>

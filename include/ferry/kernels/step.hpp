@@ -117,6 +117,13 @@ struct step_frame {
   }
 };
 
+/// The place of a row on its way home: of rank d (per_rank), or for choice k (per_choice).
+FERRY_FN constexpr std::size_t home_row(step_frame const& frame, int number, int in_round) {
+  auto const n = static_cast<std::size_t>(number), token = static_cast<std::size_t>(in_round);
+  return frame.shape.per_choice ? token * static_cast<std::size_t>(frame.shape.topk) + n
+                                : n * static_cast<std::size_t>(frame.shape.round_tokens) + token;
+}
+
 /// Bytes of scratch that each team needs for rows, in any kernel.
 constexpr std::size_t row_scratch_bytes(exchange_shape const& shape) {
   std::size_t const home = round_up(shape.home_bytes, row_align) + shape.home_scale_bytes;

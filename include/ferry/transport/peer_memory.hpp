@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace ferry {
 
@@ -34,18 +35,13 @@ class peer_memory_delivery {
                     std::size_t bytes) const {
     std::byte* const row = peers_.rows[to] + offset;
     auto const n = static_cast<std::uint32_t>(bytes);
-    auto const lane = static_cast<std::uint32_t>(t.lane());
-    constexpr std::uint32_t lanes = Team::lanes;
     std::size_t const address =
         reinterpret_cast<std::size_t>(row) | reinterpret_cast<std::size_t>(from);
     std::uint32_t const in_pieces = address % 16 == 0 ? n / 16 * 16 : 0;
-    std::uint32_t const in_words = address % 4 == 0 ? n / 4 * 4 : 0;
-    for (std::uint32_t i = 16 * lane; i < in_pieces; i += 16 * lanes)
-      Device::store_through(row, i, t.load_piece(from + i));
-    for (std::uint32_t i = in_pieces + 4 * lane; i < in_words; i += 4 * lanes)
-      Device::store_through(row, i, Device::template load<std::uint32_t>(from + i));
-    for (std::uint32_t i = (in_words > in_pieces ? in_words : in_pieces) + lane; i < n; i += lanes)
-      Device::store_through(row, i, Device::template load<std::uint8_t>(from + i));
+    std::uint32_t const in_words = address % 4 == 0 ? n / 4 * 4 : in_pieces;
+    put_span<piece>(t, row, from, 0, in_pieces);
+    put_span<std::uint32_t>(t, row, from, in_pieces, in_words);
+    put_span<std::uint8_t>(t, row, from, in_words, n);
   }
 
   template <team Team, class T>
@@ -70,6 +66,34 @@ class peer_memory_delivery {
   }
 
  private:
+  // As much as lanes hold is read, then stored, then waited for: devices count loads and stores in
+  // one order, so each load behind a store would wait until the peer has acknowledged that store.
+  template <class T, team Team>
+  FERRY_FN static void put_span(Team const& t, std::byte* row, std::byte const* from,
+                                std::uint32_t begin, std::uint32_t end) {
+    constexpr int held = Team::row_pieces;
+    constexpr std::uint32_t width = sizeof(T) * Team::lanes;
+    std::uint32_t const mine = sizeof(T) * static_cast<std::uint32_t>(t.lane());
+    for (std::uint32_t first = begin; first < end; first += held * width) {
+      T values[held];
+      FERRY_UNROLL
+      for (int j = 0; j < held; ++j) {
+        std::uint32_t const at = first + static_cast<std::uint32_t>(j) * width + mine;
+        std::byte const* const place = from + (at < end ? at : end - sizeof(T));
+        if constexpr (std::is_same_v<T, piece>)
+          values[j] = t.load_piece(place);
+        else
+          values[j] = Device::template load<T>(place);
+      }
+      FERRY_UNROLL
+      for (int j = 0; j < held; ++j) {
+        std::uint32_t const at = first + static_cast<std::uint32_t>(j) * width + mine;
+        if (at < end) Device::store_through(row, at, values[j]);
+      }
+      t.drain();
+    }
+  }
+
   static constexpr bool two_peers = max_mapped_ranks > Device::lanes;
   static_assert(max_mapped_ranks <= 2 * Device::lanes);
 

@@ -3,7 +3,7 @@
 
 #include <ferry/transport/device_verbs/direct_delivery.hpp>
 
-#include "kernels/lane_team.hpp"
+#include "kernels/emulated_teams.hpp"
 #include "nic/direct_queue.hpp"
 #include "transport/team_doubles.hpp"
 
@@ -25,8 +25,8 @@ template <class Format>
 using delivery_of =
     device_verbs::direct_delivery<Format, cpu_nic_access, mapped_delivery, host_patience>;
 static_assert(delivery<delivery_of<device_verbs::mlx5>, cpu_team<void>>);
-static_assert(delivery<delivery_of<device_verbs::bnxt>, oracle::lane_team<32>>);
-static_assert(delivery<delivery_of<device_verbs::ionic>, oracle::lane_team<64>>);
+static_assert(delivery<delivery_of<device_verbs::bnxt>, emulated_team<32>>);
+static_assert(delivery<delivery_of<device_verbs::ionic>, emulated_team<64>>);
 
 /// Rank 0's view of 4 ranks: itself mapped, 1 to 3 behind a NIC with a queue each.
 template <class Format>
@@ -127,7 +127,7 @@ void send_by_lanes(nic_vendor vendor) {
     struct level {};
     kernel(cpu_team<level>(0, 1, waits, scratch, nullptr), ranks.net);
   } else {
-    ASSERT_TRUE(oracle::run_on_lanes<Lanes>({}, 5, waits, scratch, 0, kernel, ranks.net));
+    ASSERT_TRUE(run_on_teams<Lanes>({}, 5, {}, [&](auto const& t) { kernel(t, ranks.net); }));
   }
   EXPECT_EQ(wrong, 0);
   EXPECT_TRUE(ranks.nic.refusals().empty());

@@ -3,7 +3,7 @@
 
 #include <ferry/transport/device_verbs/send_queue.hpp>
 
-#include "kernels/lane_team.hpp"
+#include "kernels/emulated_teams.hpp"
 #include "nic/direct_queue.hpp"
 
 #include <ferry/exec/cpu/cpu_team.hpp>
@@ -138,7 +138,7 @@ void post_by_lanes(nic_vendor vendor) {
     struct level {};
     kernel(cpu_team<level>(0, 1, waits, scratch, nullptr), 0);
   } else {
-    ASSERT_TRUE(oracle::run_on_lanes<Lanes>({}, 5, waits, scratch, 0, kernel, 0));
+    ASSERT_TRUE(run_on_teams<Lanes>({}, 5, {}, [&](auto const& t) { kernel(t, 0); }));
   }
   q.wait_idle();
   EXPECT_EQ(failed, 0);
