@@ -22,6 +22,7 @@ namespace ferry {
 struct receive_rows {
   step_frame frame;
   int round = 0;
+  int layer = 0;  ///< whose loads are counted, where they are
 
   template <team Team, delivery<Team> Net>
   FERRY_FN void operator()(Team const& t, Net const& net) const {
@@ -110,6 +111,8 @@ struct receive_rows {
     std::int32_t* const starts = frame.memory.starts;  // as in plan_chunk
     std::int32_t* const counts = frame.memory.counts;
     std::int32_t* const wanted = frame.memory.wanted;
+    std::uint64_t* const loads = frame.placed.loads;
+    int const first_load = layer * frame.shape.most_local_experts();
     std::int64_t end = 0;
     std::int64_t received = 0, too_many = 0;
     for_each_group(
@@ -122,6 +125,8 @@ struct receive_rows {
                 start < frame.layout.capacity ? start : frame.layout.capacity);
             counts[e] = static_cast<std::int32_t>(fit);
             wanted[e] = static_cast<std::int32_t>(rows < INT32_MAX ? rows : INT32_MAX);
+            if (loads && rows)
+              t.fetch_add(loads + first_load + e, static_cast<std::uint64_t>(rows));
             received += rows;
             too_many += rows - fit;
           }
