@@ -27,21 +27,21 @@ result<ferry::wire> wire_of(tensor_view const& stored) {
 result<std::unique_ptr<device_model>> device_model::load(checkpoint const& weights,
                                                          model_config const& config,
                                                          group const& ranks,
-                                                         model_options const& options) {
+                                                         model_options const& options,
+                                                         placement const& where) {
   FERRY_TRY(strip_device on, strip_device::open(options.where));
   std::unique_ptr<device_model> made(
       new device_model(std::move(on), config, options, ranks.timeout()));
   made->shape_ = attention_shape::of(config);
   made->rule_ = gate_rule::of(config);
   FERRY_CHECK(validate(made->rule_));
-  FERRY_CHECK(made->load_weights(weights, ranks));
+  FERRY_CHECK(made->load_weights(weights, {where, ranks.rank()}));
   FERRY_CHECK(made->make_buffers());
   return made;
 }
 
-result<void> device_model::load_weights(checkpoint const& weights, group const& ranks) {
+result<void> device_model::load_weights(checkpoint const& weights, own_slots own) {
   weight_reader const reader(weights, config_);
-  auto const own = expert_range::of_rank(ranks.rank(), ranks.size(), config_.n_routed_experts);
   device_layer_reader const source(on_, reader, config_, options_, own);
   FERRY_TRY(tensor_view const table,
             reader.tensor("model.embed_tokens.weight", {config_.vocab_size, config_.hidden_size}));
@@ -357,7 +357,8 @@ result<void> device_model::moe(queue& q, device_moe const& layer, microbatch& sl
       q,
       {.tokens = rows_of<float>(static_cast<float const*>(at_.normalised.data()), tokens_, hidden),
        .choices = choices,
-       .weights = weights}));
+       .weights = weights,
+       .layer = layer.layer}));
   matrix<float> const x = dense(at_.hidden.data(), tokens_, hidden);
   if (layer.shared) {  // while the others' rows are on their way
     std::int64_t const width =

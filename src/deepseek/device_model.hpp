@@ -23,7 +23,8 @@ class device_model {
   /// Errors   those of model::load
   static result<std::unique_ptr<device_model>> load(checkpoint const& weights,
                                                     model_config const& config, group const& ranks,
-                                                    model_options const& options);
+                                                    model_options const& options,
+                                                    placement const& where);
 
   /// A batch that the host has checked. Returns when all is done.
   /// Shapes   logits in memory of the host, or no data
@@ -55,7 +56,7 @@ class device_model {
                std::chrono::milliseconds timeout)
       : on_(std::move(on)), config_(config), options_(options), timeout_(timeout) {}
 
-  result<void> load_weights(checkpoint const& weights, group const& ranks);
+  result<void> load_weights(checkpoint const& weights, own_slots own);
   result<void> make_buffers();
   result<void> make_expert_buffers(std::int64_t capacity);
   result<staging_arrays> make_staging(std::int64_t elements) const;

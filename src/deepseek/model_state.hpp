@@ -82,6 +82,7 @@ struct model::state {
   model_config config;
   group ranks;
   model_options options;
+  placement where;  // of the layers that have experts; none if no layer has
 
   tensor_view embedding;
   rope turning;

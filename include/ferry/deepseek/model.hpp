@@ -4,6 +4,8 @@
 /// A DeepSeek-V2 or -V3 model whose experts are spread over the ranks of a group.
 #pragma once
 
+#include <ferry/balance/placement.hpp>
+#include <ferry/balance/replicas.hpp>
 #include <ferry/base/matrix.hpp>
 #include <ferry/base/result.hpp>
 #include <ferry/deepseek/checkpoint.hpp>
@@ -15,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace ferry::deepseek {
@@ -38,6 +41,11 @@ struct model_options {
   int microbatches = 1;
   int round_tokens = 0;  ///< tokens of one round of the exchange; 0: max_tokens
   row_calls calls = row_calls::probed;
+  /// Which expert each slot holds, in the layers that have experts or in all layers; none:
+  /// contiguous.
+  std::optional<placement> experts_at = {};
+  replica_choice replicas = replica_choice::hash;
+  int sampled_tokens = 0;  ///< as exchange_options
   /// The rank's device; ranks need the same kind. Elsewhere than on the CPU products are computed
   /// by ferry's own kernel, whose sums have an order of their own.
   device where = {};
@@ -81,7 +89,8 @@ struct model_times {
 /// Lifetime keeps checkpoint (whose embedding it reads where it lies), group and exchange alive
 class model {
  public:
-  /// Loads the weights, own experts [r*E/R, (r+1)*E/R) only, and makes the exchange. Collective.
+  /// Loads the weights, of the experts those in the own slots only, and makes the exchange.
+  /// Collective.
   /// Errors   malformed_input a tensor is missing, of another shape or type, naming it and both;
   ///          unsupported a storage type that weights cannot have, or several microbatches on a
   ///          device other than the CPU; invalid_argument an option out of its limits;
@@ -120,6 +129,11 @@ class model {
   result<void> wait(queue& compute);
 
   exchange_counters counters() const;
+  /// What carries tokens to experts, for counters and tables; null where no layer has experts. Its
+  /// layers are those that have experts, from 0.
+  ferry::exchange* expert_exchange();
+  /// Where the experts are, or were when the model was loaded if a migration has moved them.
+  placement const& experts_at() const;
   model_times const& times() const;
   model_config const& config() const;
   model_options const& options() const;
