@@ -46,6 +46,7 @@ struct placed_world {
   int sampled = 3;
   replica_choice rule = replica_choice::hash;
   ferry::reduction reduction = reduction::per_rank;
+  int hot = 0;  ///< choices name the first so many experts only; 0: all
 
   exchange_options options() const {
     exchange_options o;
@@ -109,6 +110,11 @@ class placed_rank {
 
   /// All ranks change to it between the same two steps.
   result<void> place(placement const& where, expert_loads const* loads = nullptr) {
+    follow(where, loads);
+    return apply_placement(ep_, where, w_.rule, loads);
+  }
+  /// The tables are those of `where` already.
+  void follow(placement const& where, expert_loads const* loads = nullptr) {
     where_ = where;
     tables_.clear();
     for (int l = 0; l < w_.layers; ++l)
@@ -116,8 +122,9 @@ class placed_rank {
         tables_.push_back(
             replicas_for(where, l, r, w_.rule, loads ? loads->layer(l) : std::span<double const>{})
                 .value());
-    return apply_placement(ep_, where, w_.rule, loads);
   }
+  /// Asks who is in a slot of this rank, (layer, slot), instead of the placement.
+  void ask(std::function<int(int, int)> holds) { holds_ = std::move(holds); }
 
   result<void> put(int layer) {
     for (auto* m : {&tokens_, &ids_, &weights_, &count_}) FERRY_CHECK((*m)->send(q_));
@@ -152,6 +159,15 @@ class placed_rank {
   }
   result<void> replay(int layer) { return graphs_[static_cast<std::size_t>(layer)].launch(q_); }
 
+  /// How often each expert was chosen in the last step, by all ranks.
+  std::map<int, int> chosen() const {
+    std::map<int, int> times;
+    for (tokens const& t : brought_)
+      for (int i = 0; i < t.count * w_.topk; ++i)
+        if (int const e = t.ids[static_cast<std::size_t>(i)]; e >= 0) ++times[e];
+    return times;
+  }
+
   /// One step, by every rank's dice of the same seed: each knows what the others bring.
   result<void> step(int layer, std::uint64_t seed, bool replayed, complaints& wrong) {
     brought_.clear();
@@ -175,7 +191,7 @@ class placed_rank {
     tokens t;
     t.count = one_in(from, 5) ? 0 : pick(from, 0, w_.max_tokens);
     for (int i = 0; i < w_.max_tokens * w_.topk; ++i) {
-      t.ids.push_back(one_in(from, 7) ? -1 : pick(from, 0, w_.experts - 1));
+      t.ids.push_back(one_in(from, 7) ? -1 : pick(from, 0, (w_.hot ? w_.hot : w_.experts) - 1));
       t.weights.push_back(static_cast<float>(pick(from, 1, 9)));
     }
     for (int i = 0; i < w_.max_tokens * w_.hidden; ++i)
@@ -190,7 +206,9 @@ class placed_rank {
   }
   void run_experts(int layer) {
     for (int s = 0; s < own_; ++s) {
-      int const expert = where_.layer(layer)[static_cast<std::size_t>(ep_.first_expert(rank_) + s)];
+      int const expert =
+          holds_ ? holds_(layer, s)
+                 : where_.layer(layer)[static_cast<std::size_t>(ep_.first_expert(rank_) + s)];
       std::int64_t const first = std::int64_t{starts_->here<std::int32_t>()[s]} * w_.hidden;
       std::int64_t const size = std::int64_t{counts_->here<std::int32_t>()[s]} * w_.hidden;
       for (std::int64_t i = first; i < first + size; ++i)
@@ -254,6 +272,7 @@ class placed_rank {
   int rank_, own_ = 0;
   std::int64_t capacity_ = 0;
   placement where_;
+  std::function<int(int, int)> holds_;
   std::vector<replica_table> tables_;  ///< [layers, ranks]
   std::vector<tokens> brought_;        ///< by all ranks to this step
   std::vector<std::uint64_t> loads_;   ///< [layers, own slots]
