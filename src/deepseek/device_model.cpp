@@ -4,6 +4,7 @@
 #include "deepseek/device_model.hpp"
 
 #include "base/fail.hpp"
+#include "deepseek/device_experts.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -62,6 +63,16 @@ result<void> device_model::load_weights(checkpoint const& weights, own_slots own
   FERRY_TRY(norm_, source.vector_of("model.norm.weight", config_.hidden_size));
   FERRY_TRY(head_, source.head());
   return {};
+}
+
+result<std::unique_ptr<expert_store>> device_model::store_of_experts(expert_form const& form,
+                                                                     int spare_slots) const {
+  std::vector<device_moe const*> layers;
+  for (device_layer const& l : layers_)
+    if (l.moe) layers.push_back(&*l.moe);
+  FERRY_TRY(auto made,
+            device_experts::make(on_.where(), std::move(layers), form, spare_slots, timeout_));
+  return std::unique_ptr<expert_store>(std::move(made));
 }
 
 result<void> device_model::make_buffers() {

@@ -9,6 +9,7 @@
 #include <ferry/deepseek/rope.hpp>
 
 #include "deepseek/device_layers.hpp"
+#include "deepseek/host_experts.hpp"
 
 #include <chrono>
 #include <memory>
@@ -31,6 +32,10 @@ class device_model {
   /// Errors   those of the exchange; invalid_argument a queue of another device; device; timeout
   result<void> forward(queue& q, ferry::exchange* exchange, token_batch const& batch,
                        matrix<float> logits, model_observer* observer);
+
+  /// As model::store_of_experts; borrows the model.
+  result<std::unique_ptr<expert_store>> store_of_experts(expert_form const& form,
+                                                         int spare_slots) const;
 
  private:
   struct staging_arrays {

@@ -6,6 +6,7 @@
 #include <ferry/exec/cpu/code_level.hpp>
 
 #include "base/fail.hpp"
+#include "deepseek/host_experts.hpp"
 #include "deepseek/model_state.hpp"
 
 #include <algorithm>
@@ -224,8 +225,9 @@ result<model> model::load(checkpoint const& weights, model_config const& config,
     }
     s->make_slots();
     if (has_moe_layer(config)) {
-      FERRY_TRY(ferry::exchange made,
-                make_exchange(ranks, options.where, exchange_options_of(config, options, s->where)));
+      FERRY_TRY(
+          ferry::exchange made,
+          make_exchange(ranks, options.where, exchange_options_of(config, options, s->where)));
       s->exchange.emplace(std::move(made));
       FERRY_CHECK(apply_placement(*s->exchange, s->where, options.replicas));
     }
@@ -303,6 +305,19 @@ exchange_counters model::counters() const {
 }
 ferry::exchange* model::expert_exchange() {
   return state_->exchange ? &*state_->exchange : nullptr;
+}
+result<std::unique_ptr<expert_store>> model::store_of_experts(int spare_slots) {
+  state& s = *state_;
+  if (!s.exchange) return fail(error_code::invalid_state, "no layer of the model has experts");
+  if (spare_slots < 1)
+    return fail(error_code::invalid_argument, "{} spare slots; 1 or more", spare_slots);
+  expert_form const form{s.config.hidden_size, s.config.moe_intermediate_size, s.options.compute};
+  if (s.elsewhere) return s.elsewhere->store_of_experts(form, spare_slots);
+  std::vector<moe_layer*> layers_with_experts;
+  for (model_layer& l : s.layers)
+    if (l.moe) layers_with_experts.push_back(&*l.moe);
+  return std::unique_ptr<expert_store>(
+      std::make_unique<host_experts>(std::move(layers_with_experts), form, spare_slots));
 }
 placement const& model::experts_at() const {
   return state_->where;

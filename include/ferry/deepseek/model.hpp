@@ -4,6 +4,7 @@
 /// A DeepSeek-V2 or -V3 model whose experts are spread over the ranks of a group.
 #pragma once
 
+#include <ferry/balance/expert_store.hpp>
 #include <ferry/balance/placement.hpp>
 #include <ferry/balance/replicas.hpp>
 #include <ferry/base/matrix.hpp>
@@ -132,6 +133,11 @@ class model {
   /// What carries tokens to experts, for counters and tables; null where no layer has experts. Its
   /// layers are those that have experts, from 0.
   ferry::exchange* expert_exchange();
+  /// The experts of this rank, as a migration moves them. The exchange's tables are not touched.
+  /// Lifetime borrows the model
+  /// Errors   invalid_argument fewer than 1 spare slot; invalid_state no layer has experts;
+  ///          out_of_memory, device
+  result<std::unique_ptr<expert_store>> store_of_experts(int spare_slots);
   /// Where the experts are, or were when the model was loaded if a migration has moved them.
   placement const& experts_at() const;
   model_times const& times() const;

@@ -94,6 +94,8 @@ class moe_layer {
 
   std::size_t scratch_size() const;
   deepseek::gate const& router() const { return gate_; }
+  /// Those of this rank, by slot.
+  experts& local_experts() { return local_; }
 
  private:
   deepseek::gate gate_;
