@@ -6,23 +6,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "balance/byte_store.hpp"
 #include "balance/move_plan.hpp"
-#include "balance/placed_steps.hpp"
+#include "balance/moving_rank.hpp"
 
 namespace {
 
 using namespace ferry;
 using namespace ferry::oracle;
 using testing::HasSubstr;
-
-constexpr std::size_t expert_bytes = 1003;
-
-int most_slots(placement const& p) {
-  int most = 0;
-  for (int r = 0; r < p.num_ranks; ++r) most = std::max(most, p.slots_of(r));
-  return most;
-}
 
 TEST(keep_slots, leaves_what_stays_where_it_is) {
   placement const from{1, 6, 2, 1, 6, {0, 1, 2, 3, 4, 5}};
@@ -59,67 +50,6 @@ TEST(plan_moves, sends_every_expert_that_comes_once_and_in_rounds_that_fit) {
   placement const was{1, 4, 2, 1, 4, {0, 1, 2, 3}}, is{1, 4, 2, 1, 4, {2, 3, 0, 1}};
   EXPECT_THAT(plan_moves(was, is, 1).error().message, HasSubstr("receive 2 experts"));
 }
-
-/// A rank with a store, an exchange and a migration, whose steps are checked.
-struct moving_rank {
-  placed_world const& w;
-  group const& g;
-  complaints& wrong;
-  exchange ep;
-  placement start;
-  byte_store store;
-  migration moving;
-  placed_rank rank;
-  std::uint64_t seed;
-  int steps = 0;
-
-  moving_rank(placed_world const& world, group const& ranks, complaints& c, std::uint64_t s,
-              queue q, migration_options const& options)
-      : w(world),
-        g(ranks),
-        wrong(c),
-        ep(make_exchange(ranks, world.options()).value()),
-        start(first_placement(world, s)),
-        store(start, ranks.rank(), most_slots(start), expert_bytes),
-        moving(make_placed(options)),
-        rank(world, ep, std::move(q)),
-        seed(s) {
-    rank.ask([this](int layer, int slot) { return store.holds(layer, slot); });
-    rank.follow(start);
-    rank.capture_all().value();
-  }
-
-  static placement first_placement(placed_world const& world, std::uint64_t s) {
-    dice from(s + 5);
-    return random_placement(from, world.layers, world.experts, world.ranks, world.slots);
-  }
-  migration make_placed(migration_options const& options) {
-    apply_placement(ep, start, options.replicas).value();
-    return migration::make(ep, store, start, options).value();
-  }
-
-  /// One step of a random layer.
-  bool step() {
-    dice from(seed * 77 + static_cast<std::uint64_t>(steps));
-    int const layer = pick(from, 0, w.layers - 1);
-    bool const replayed = one_in(from, 2);
-    result<void> const done =
-        rank.step(layer, seed * 1000 + static_cast<std::uint64_t>(steps++), replayed, wrong);
-    if (!done) wrong.add(done.error().message);
-    return done.has_value();
-  }
-  /// Steps until a migration has ended; the first error.
-  result<void> run() {
-    for (int i = 0; moving.running(); ++i) {
-      if (i > 2000) return error{error_code::internal, "it does not end"};
-      if (!step()) return error{error_code::internal, "a step failed"};
-      FERRY_TRY(bool const changed, moving.advance());
-      if (changed) rank.follow(moving.present());
-      wrong.check(store.is(moving.present(), g.rank()), "slots hold what the placement says");
-    }
-    return {};
-  }
-};
 
 void migrate_often(std::uint64_t seed, std::function<queue()> const& make_queue) {
   dice from(seed);

@@ -12,6 +12,8 @@
 #include <ferry/balance/placement.hpp>
 #include <ferry/exec/graph.hpp>
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
