@@ -75,6 +75,9 @@ std::vector<setting> settings_of(options const& o,
           {"--graph", o.steps.graph ? "given" : "not given"},
           {"--microbatches",
            o.steps.microbatches == 0 ? "auto" : fmt::format("{}", o.steps.microbatches)},
+          {"--replicas", fmt::format("{}", static_cast<int>(o.balance.replicas)), false},
+          {"--rebalance", o.balance.rebalance.empty() ? "not given" : o.balance.rebalance},
+          {"--save-loads", o.balance.loads_file ? "given" : "not given"},
           {"--trace or --timeline", o.steps.traced_spans > 0 ? "given" : "not given"}};
 }
 

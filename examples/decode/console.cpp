@@ -35,7 +35,7 @@ result<console> console::open(options const& o, std::optional<deepseek::tokenize
   c.tokenizer_ = std::move(tokenizer);
   if (c.tokenizer_) c.stream_.emplace(*c.tokenizer_);
   if (rank != 0) return c;
-  for (auto const* file : {&o.json_file, &o.trace_file, &o.timeline_file})
+  for (auto const* file : {&o.json_file, &o.trace_file, &o.timeline_file, &o.balance.loads_file})
     if (*file) FERRY_CHECK(check_writable(**file));
   if (!o.logits_file) return c;
   c.logits_name_ = o.logits_file->string();

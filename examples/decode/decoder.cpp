@@ -141,6 +141,7 @@ result<void> decoder::decode() {
       if (!sequences_[slot].ended) add(slot, sequences_[slot].ids.size() - 1);
     auto tokens = static_cast<int>(batch_.ids.size());
     FERRY_CHECK(run_step(true));
+    if (between_steps_) FERRY_CHECK(between_steps_());
     steps_.push_back({step_clock.seconds(), tokens});
     decoded_.tokens += tokens;
     told_.on_decode_step(step + 1, steps);

@@ -13,7 +13,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace ferry::decode {
@@ -69,6 +71,9 @@ class decoder {
   /// Adds the other tokens, one a step to each sequence that has not ended. Collective.
   result<void> decode();
 
+  /// Called after each decode step, on every rank.
+  void between_steps(std::function<result<void>()> call) { between_steps_ = std::move(call); }
+
   std::vector<sequence> const& sequences() const { return sequences_; }
   phase_numbers const& prefilled() const { return prefilled_; }
   phase_numbers const& decoded() const { return decoded_; }
@@ -94,6 +99,7 @@ class decoder {
   std::vector<sequence> sequences_;
   end_rule rule_;
   listener& told_;
+  std::function<result<void>()> between_steps_;
 
   batch batch_;
   std::vector<float> first_logits_;

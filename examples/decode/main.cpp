@@ -4,6 +4,7 @@
 /// ferry-decode: every rank decodes its own prompts, and the experts are everybody's.
 
 #include "agreement.hpp"
+#include "balancing.hpp"
 #include "console.hpp"
 #include "decoder.hpp"
 #include "launch.hpp"
@@ -40,6 +41,9 @@
 namespace ferry::decode {
 namespace {
 
+/// Of each decode step, whose choices --save-loads keeps.
+constexpr int sampled_tokens = 4;
+
 using token_lists = std::vector<std::vector<std::int32_t>>;
 
 result<void> show_tokens(options const& o) {
@@ -67,6 +71,7 @@ struct job {
   deepseek::checkpoint weights;
   token_lists prompts;
   std::vector<std::int32_t> eos_ids;  ///< none with --ignore-eos
+  std::optional<placement> experts_at;
 };
 
 /// The files' end tokens; the tokenizer's where they name none.
@@ -84,12 +89,17 @@ result<job> prepare(options const& o) {
   FERRY_TRY(auto prompts, collect_prompts(o, config, tokenizer));
   FERRY_TRY(auto weights, deepseek::checkpoint::open(o.model));
   auto eos_ids = eos_ids_of(o, config, tokenizer);
+  std::optional<placement> experts_at;
+  if (o.balance.placement_file) {
+    FERRY_TRY(experts_at, read_placement(*o.balance.placement_file));
+  }
   return job{o,
              std::move(config),
              std::move(tokenizer),
              std::move(weights),
              std::move(prompts),
-             std::move(eos_ids)};
+             std::move(eos_ids),
+             std::move(experts_at)};
 }
 
 /// Two models with one config.json differ in these; all of the weights would take minutes to read.
@@ -108,6 +118,8 @@ result<void> check_job(job const& j, group const& ranks) {
   std::ifstream in(j.o.model / "config.json", std::ios::binary);
   std::string config(std::istreambuf_iterator<char>(in), {});
   mine.push_back({"config.json", fingerprint(config), false});
+  mine.push_back(
+      {"--placement", j.experts_at ? fingerprint(to_json(*j.experts_at)) : "not given", false});
   FERRY_TRY(auto sample, sample_of(j.weights));
   mine.push_back({"model's weights", sample, false});
   return check_agreement(ranks, mine);
@@ -134,8 +146,12 @@ result<deepseek::token_sampler> sampler_of(options const& o, device const& where
   return made;
 }
 
-deepseek::model_options model_options_of(options const& o, plan const& sizes, device where) {
+deepseek::model_options model_options_of(job const& j, plan const& sizes, device where) {
+  options const& o = j.o;
   deepseek::model_options m;
+  m.experts_at = j.experts_at;
+  m.replicas = o.balance.replicas;
+  m.sampled_tokens = o.balance.loads_file ? sampled_tokens : 0;
   m.where = std::move(where);
   m.products = o.products;
   m.compute = o.compute;
@@ -150,9 +166,13 @@ deepseek::model_options model_options_of(options const& o, plan const& sizes, de
   return m;
 }
 
-contribution contribution_of(decoder const& d, exchange_counters const& traffic) {
-  contribution c{
-      .prefilled = d.prefilled(), .decoded = d.decoded(), .steps = d.steps(), .traffic = traffic};
+contribution contribution_of(decoder const& d, exchange_counters const& traffic,
+                             balance_report const& balance) {
+  contribution c{.prefilled = d.prefilled(),
+                 .decoded = d.decoded(),
+                 .steps = d.steps(),
+                 .traffic = traffic,
+                 .balance = balance};
   for (auto const& s : d.sequences()) {
     c.prompts.push_back(s.prompt);
     c.new_tokens.emplace_back(s.new_ids().begin(), s.new_ids().end());
@@ -190,7 +210,7 @@ result<void> decode_on(job const& j, group const& ranks) {
   auto start = std::chrono::steady_clock::now();
   auto sizes = make_plan(j.prompts, j.o.max_new_tokens, ranks.size());
   FERRY_TRY(auto model,
-            deepseek::model::load(j.weights, j.config, ranks, model_options_of(j.o, sizes, where)));
+            deepseek::model::load(j.weights, j.config, ranks, model_options_of(j, sizes, where)));
   std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   shown.say(fmt::format("{}: {} on {}, products by {}, {} rank{}, {} prompt{}, loaded in {:.1f} s",
                         j.o.model.string(), to_string(j.o.compute), where.name(), model.products(),
@@ -202,10 +222,13 @@ result<void> decode_on(job const& j, group const& ranks) {
   FERRY_TRY(auto choice, sampler_of(j.o, where, sizes.max_tokens, texts, runner.compute()));
   decoder d(runner, ranks, sizes, std::move(choice), std::move(texts), std::move(rule), shown);
   FERRY_CHECK(d.prefill());
+  FERRY_TRY(auto balance, balancing::make(model, ranks, j.o.balance));
+  d.between_steps([&balance] { return balance.after_step(); });
   FERRY_CHECK(d.decode());
+  FERRY_TRY(auto const balanced, balance.finish());
   if (trace const* const recorded = runner.recorded())
     FERRY_CHECK(write_pictures(j.o, ranks, *recorded, shown));
-  FERRY_TRY(auto r, gather(ranks, contribution_of(d, model.counters())));
+  FERRY_TRY(auto r, gather(ranks, contribution_of(d, model.counters(), balanced)));
   r.overlapped_steps = runner.overlapped_steps();
   return conclude(j, r, ranks, shown);
 }

@@ -125,6 +125,31 @@ void add_steps(CLI::App& app, options& o) {
       "once [interleaved]");
 }
 
+void add_balance(CLI::App& app, options& o) {
+  static names<replica_choice> const rules = {{"hash", replica_choice::hash},
+                                              {"round_robin", replica_choice::round_robin},
+                                              {"nearest", replica_choice::nearest}};
+  app.add_option("--placement", o.balance.placement_file,
+                 "where the experts are, as ferry-place --json writes it; of a list the first "
+                 "[contiguous]")
+      ->type_name("FILE");
+  add_choice(app, "--replicas", o.balance.replicas, rules,
+             "which replica of an expert serves a token [hash]");
+  auto take = [&o](std::string const& text) {
+    if (auto const good = parse_rebalance(text, o.balance); !good)
+      throw CLI::ValidationError("--rebalance", good.error().message);
+  };
+  app.add_option_function<std::string>(
+         "--rebalance", take,
+         "look at the measured loads every N steps, and move experts where the busiest ranks gain "
+         "that many means of load; so many bytes of a rank after each step [0, 4194304]")
+      ->type_name("every=N[,min-gain=X][,bytes-per-step=N]");
+  app.add_option("--save-loads", o.balance.loads_file,
+                 "write the experts' loads in the decode steps, and sampled choices, as JSON for "
+                 "ferry-place --loads")
+      ->type_name("FILE");
+}
+
 void add_device(CLI::App& app, options& o) {
   app.add_option("--device", o.device,
                  "what a rank computes on: cpu, hip, hip:i, cuda, cuda:i, emulated:32 or "
@@ -182,6 +207,7 @@ std::variant<options, int> parse(int argc, char** argv) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{86'400'000}))
       ->capture_default_str();
   add_steps(app, o);
+  add_balance(app, o);
   add_output(app, o);
   try {
     app.parse(argc, argv);

@@ -4,6 +4,7 @@
 /// The command line of ferry-decode.
 #pragma once
 
+#include "balancing.hpp"
 #include "step_runner.hpp"
 
 #include <ferry/deepseek/model.hpp>
@@ -41,6 +42,7 @@ struct options {
   std::chrono::milliseconds timeout{30000};
 
   step_options steps;
+  balance_options balance;
 
   std::optional<std::filesystem::path> logits_file;
   std::optional<std::filesystem::path> json_file;

@@ -28,7 +28,8 @@ json packed(contribution const& c) {
           {"steps", std::move(steps)},
           {"dispatch", {c.traffic.dispatch_bytes, c.traffic.dispatch_self_bytes}},
           {"combine", {c.traffic.combine_bytes, c.traffic.combine_self_bytes}},
-          {"rows", c.traffic.rows_received}};
+          {"rows", c.traffic.rows_received},
+          {"moved", {c.balance.moved.experts_sent, c.balance.moved.bytes_sent}}};
 }
 
 void add(phase_numbers& all, json const& one) {
@@ -52,6 +53,21 @@ void add(report& r, std::vector<step_time>& steps, json const& one) {
   r.combine_bytes += one.at("combine").at(0).get<std::uint64_t>();
   r.combine_self_bytes += one.at("combine").at(1).get<std::uint64_t>();
   r.expert_load.push_back(one.at("rows").get<std::uint64_t>());
+  r.balance.moved.experts_sent += one.at("moved").at(0).get<std::uint64_t>();
+  r.balance.moved.bytes_sent += one.at("moved").at(1).get<std::uint64_t>();
+}
+
+void print_balance(char const* name, balance_reading const& b) {
+  fmt::print("{:<21}max/mean of the ranks {:.3f} (worst layer {:.3f}); by chance alone {:.3f}\n",
+             name, b.max_over_mean, b.worst, b.floor);
+}
+
+json to_json(std::optional<balance_reading> const& b) {
+  if (!b) return nullptr;
+  return {{"step", b->step},
+          {"max_over_mean", b->max_over_mean},
+          {"worst", b->worst},
+          {"sampling_floor", b->floor}};
 }
 
 double ratio(double a, double b) {
@@ -118,6 +134,9 @@ result<report> gather(group const& ranks, contribution const& mine) {
     return error{error_code::internal, fmt::format("another rank's numbers: {}", e.what())};
   }
   r.latency = inter_token_latency(std::move(steps));
+  r.balance.before = mine.balance.before;
+  r.balance.after = mine.balance.after;
+  r.balance.moved.rounds = mine.balance.moved.rounds;
   return r;
 }
 
@@ -133,6 +152,13 @@ void print_table(report const& r) {
              byte_count(r.combine_bytes), byte_count(r.combine_self_bytes));
   fmt::print("{:<21}{} rows by rank; max/mean {:.2f}\n", "experts' load",
              fmt::join(r.expert_load, " "), r.load_max_over_mean());
+  balance_report const& b = r.balance;
+  if (b.before) print_balance(b.after ? "balance at first" : "balance in decode", *b.before);
+  if (b.after) {
+    print_balance("balance at last", *b.after);
+    fmt::print("{:<21}{} experts, {}, in {} rounds\n", "moved", b.moved.experts_sent,
+               byte_count(b.moved.bytes_sent), b.moved.rounds);
+  }
   std::fflush(stdout);
 }
 
@@ -160,6 +186,12 @@ result<void> write_json(report const& r, options const& o, int num_ranks) {
       {"combine_self_bytes", r.combine_self_bytes},
       {"expert_load", r.expert_load},
       {"expert_load_max_over_mean", r.load_max_over_mean()},
+      {"balance",
+       {{"before", to_json(r.balance.before)},
+        {"after", to_json(r.balance.after)},
+        {"rounds", r.balance.moved.rounds},
+        {"moved_experts", r.balance.moved.experts_sent},
+        {"moved_bytes", r.balance.moved.bytes_sent}}},
       {"tokens", r.tokens},
       {"text", r.texts}};
   std::ofstream out(*o.json_file, std::ios::binary);

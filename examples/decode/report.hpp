@@ -4,6 +4,7 @@
 /// The numbers of a run, from all ranks, as table and as JSON.
 #pragma once
 
+#include "balancing.hpp"
 #include "decoder.hpp"
 #include "options.hpp"
 
@@ -25,6 +26,7 @@ struct contribution {
   phase_numbers prefilled, decoded;
   std::vector<step_time> steps;
   exchange_counters traffic;
+  balance_report balance = {};
 };
 
 struct percentiles {
@@ -43,6 +45,7 @@ struct report {
   std::uint64_t combine_bytes = 0, combine_self_bytes = 0;
   int overlapped_steps = 0;                ///< of decode, that ran as several microbatches
   std::vector<std::uint64_t> expert_load;  ///< rows that each rank's experts worked on
+  balance_report balance;                  ///< of the decode steps; what all ranks have moved
 
   double decode_tokens_per_second() const;
   double load_max_over_mean() const;

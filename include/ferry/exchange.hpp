@@ -15,6 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace ferry {
 
@@ -52,6 +54,16 @@ struct dispatch_input {
   matrix<float const> weights = {};          ///< [T, topk]; no data means all ones
   matrix<std::byte const> scales = {};       ///< opaque rows only: [T, opaque_scale_bytes]
   std::int32_t const* num_tokens = nullptr;  ///< device memory, T <= tokens.rows; null: tokens.rows
+  int layer = 0;  ///< equal on all ranks; below options.layers, where there are any
+};
+
+/// The slots that serve the experts of one layer, as this rank chooses among them: for expert e one
+/// of candidates[first[e]] to before candidates[first[e + 1]], by token (replica_slot). Ranks may
+/// choose otherwise, but a slot holds the same expert for all.
+struct expert_table {
+  int layer = 0;
+  std::span<std::int32_t const> first;       ///< [num_experts + 1], ascending from 0
+  std::span<std::int32_t const> candidates;  ///< at most one per slot
 };
 
 /// What the local experts have to work on.
@@ -172,9 +184,26 @@ class exchange {
   exchange_options const& options() const;
   group const& ranks() const;
   /// First expert of `rank`, 0 to the number of ranks; that of the number of ranks is num_experts.
+  /// Slots are counted where options.expert_slots says so.
   int first_expert(int rank) const;
   /// On a device, copied from there; a device that does not answer breaks the group.
   exchange_counters counters() const;
+
+  /// Changes the tables of some layers; steps that follow, replays of graphs too, use the new ones.
+  /// Not collective, but a step must find tables on all ranks that fit the experts in the slots.
+  /// Order    waits for what slots have put on queues; until it returns no slot may be called
+  /// Errors   invalid_state options.layers is 0, or a step is open on a slot; invalid_argument a
+  ///          table that is none, naming layer and expert: then none has changed; timeout; device
+  result<void> write_tables(std::span<expert_table const> tables);
+  /// How many choices each of this rank's slots has served, [layers, slots of this rank], since
+  /// the exchange was made. -1, and tokens that were not there, are not counted.
+  /// Errors   invalid_state options.layers is 0; device
+  result<std::vector<std::uint64_t>> slot_loads() const;
+  /// Experts that sampled tokens chose in the last step of each layer, [sampled_tokens, layers,
+  /// topk]; -1 is no expert, or no token. Token i of n is token i*T/n of the step's T.
+  /// Order    all that was put on queues has run
+  /// Errors   as slot_loads
+  result<std::vector<std::int32_t>> sampled_choices() const;
 
   exchange(exchange&&) noexcept;
   ~exchange();

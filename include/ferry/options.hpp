@@ -41,6 +41,15 @@ struct exchange_options {
   int hidden = 0;       ///< columns of a row
   int max_tokens = 0;   ///< most tokens a rank brings to one step (M)
 
+  /// Places for experts, of all ranks together; rank r has [r*S/R, (r+1)*S/R), which then stand for
+  /// "experts" in all that is received. 0: num_experts, each in its own. More of them need
+  /// `layers`.
+  int expert_slots = 0;
+  /// Layers that steps can be of, each with a table of the slots that serve its experts, which can
+  /// be changed between steps, and counters of its loads. 0: no tables, choices name slots.
+  int layers = 0;
+  int sampled_tokens = 0;  ///< of each step, whose choices can be looked at afterwards, 0..64
+
   dtype tokens = dtype::bf16;             ///< rows given to dispatch: f32, bf16, fp16
   ferry::wire wire = wire::bf16;          ///< rows in flight to the experts
   dtype expert_rows = dtype::bf16;        ///< rows given to combine: f32, bf16, fp16

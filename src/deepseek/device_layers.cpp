@@ -36,22 +36,23 @@ result<device_mlp> device_layer_reader::mlp_of(std::string const& prefix, int wi
   return made;
 }
 
-result<device_mlp> device_layer_reader::experts_of(std::string const& prefix) const {
+result<device_mlp> device_layer_reader::experts_of(std::string const& prefix,
+                                                   std::span<std::int32_t const> experts) const {
   int const width = config_.moe_intermediate_size;
   std::vector<float> gate_and_up;
   std::vector<float> down;
   bool fp8 = false;
-  for (int e = own_.first; e < own_.end; ++e) {
+  for (std::int32_t const e : experts) {
     FERRY_TRY(mlp_matrices const m,
               read_mlp(reader_, config_, prefix + ".experts." + std::to_string(e), width));
-    if (e > own_.first && m.down.fp8 != fp8) {
+    if (!down.empty() && m.down.fp8 != fp8) {
       return fail(error_code::unsupported, "{}: some experts are fp8 and some are not", prefix);
     }
     fp8 = m.down.fp8;
     gate_and_up.insert(gate_and_up.end(), m.gate_and_up.values.begin(), m.gate_and_up.values.end());
     down.insert(down.end(), m.down.values.begin(), m.down.values.end());
   }
-  int const groups = own_.end - own_.first;
+  int const groups = static_cast<int>(experts.size());
   device_mlp made;
   FERRY_TRY(made.gate_and_up,
             device_linear::make(on_, gate_and_up, groups, config_.hidden_size, options_for(fp8)));
@@ -76,13 +77,14 @@ result<device_attention> device_layer_reader::attention_of(std::string const& pr
   return made;
 }
 
-result<device_moe> device_layer_reader::moe_of(std::string const& prefix) const {
+result<device_moe> device_layer_reader::moe_of(std::string const& prefix, int layer) const {
   device_moe made;
+  made.layer = layer;
   FERRY_TRY(router_matrix const router, read_router(reader_, config_, prefix));
   FERRY_TRY(made.router, device_linear::make(on_, router.weights.values, 1, config_.hidden_size,
                                              {.compute = dtype::f32}));
   FERRY_TRY(made.bias, on_.copy_of<float>(router.bias));
-  FERRY_TRY(made.experts, experts_of(prefix));
+  FERRY_TRY(made.experts, experts_of(prefix, own_.of_layer(layer)));
   if (config_.n_shared_experts > 0) {
     FERRY_TRY(made.shared, mlp_of(prefix + ".shared_experts",
                                   config_.n_shared_experts * config_.moe_intermediate_size));
@@ -98,7 +100,7 @@ result<device_layer> device_layer_reader::layer(int index) const {
   FERRY_TRY(l.ffn_norm,
             vector_of(prefix + ".post_attention_layernorm.weight", config_.hidden_size));
   if (config_.is_moe_layer(index)) {
-    FERRY_TRY(l.moe, moe_of(prefix + ".mlp"));
+    FERRY_TRY(l.moe, moe_of(prefix + ".mlp", moe_layers_before(config_, index)));
   } else {
     FERRY_TRY(l.dense, mlp_of(prefix + ".mlp", config_.intermediate_size));
   }

@@ -33,6 +33,7 @@ struct device_attention {
 };
 
 struct device_moe {
+  int layer = 0;  ///< among those that have experts
   device_linear router;
   device_array<float> bias;
   device_mlp experts;
@@ -52,7 +53,7 @@ struct device_layer {
 class device_layer_reader {
  public:
   device_layer_reader(strip_device& on, weight_reader const& reader, model_config const& config,
-                      model_options const& options, expert_range own)
+                      model_options const& options, own_slots own)
       : on_(on), reader_(reader), config_(config), options_(options), own_(own) {}
 
   result<device_layer> layer(int index) const;
@@ -63,16 +64,17 @@ class device_layer_reader {
   result<device_linear> product(weight_matrix const& m) const;
   result<device_linear> heads(std::vector<float> const& weights, std::int64_t in) const;
   result<device_mlp> mlp_of(std::string const& prefix, int width) const;
-  result<device_mlp> experts_of(std::string const& prefix) const;
+  result<device_mlp> experts_of(std::string const& prefix,
+                                std::span<std::int32_t const> experts) const;
   result<device_attention> attention_of(std::string const& prefix) const;
-  result<device_moe> moe_of(std::string const& prefix) const;
+  result<device_moe> moe_of(std::string const& prefix, int layer) const;
   linear_options options_for(bool fp8) const;
 
   strip_device& on_;
   weight_reader const& reader_;
   model_config const& config_;
   model_options const& options_;
-  expert_range own_;
+  own_slots own_;
 };
 
 }  // namespace ferry::deepseek

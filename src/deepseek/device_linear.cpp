@@ -24,6 +24,14 @@ result<device_linear> device_linear::make(strip_device& on, std::span<float cons
   return l;
 }
 
+std::span<std::byte> device_linear::group(int index) const {
+  auto const elements = static_cast<std::size_t>(in_ * out_);
+  std::size_t const size = elements * (narrow_ ? sizeof(bf16) : sizeof(float));
+  auto* const first = narrow_ ? reinterpret_cast<std::byte*>(codes_.data())
+                              : reinterpret_cast<std::byte*>(weights_.data());
+  return {first + static_cast<std::size_t>(index) * size, size};
+}
+
 std::int64_t device_linear::staging(std::int64_t rows, std::int64_t x_group) const {
   if (!quantise_ && !narrow_) return 0;
   return rows * (x_group > 0 ? (groups_ - 1) * x_group + in_ : in_);

@@ -51,6 +51,10 @@ class device_linear {
   result<void> apply(strip_device const& on, queue& q, product_rows const& with,
                      product_staging const& staging) const;
 
+  /// A group's weights in device memory, in the type that products compute with.
+  std::span<std::byte> group(int index) const;
+  int groups() const { return groups_; }
+  bool quantises_input() const { return quantise_; }
   std::int64_t in() const { return in_; }
   std::int64_t out() const { return out_; }
 

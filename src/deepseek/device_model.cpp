@@ -4,6 +4,7 @@
 #include "deepseek/device_model.hpp"
 
 #include "base/fail.hpp"
+#include "deepseek/device_experts.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -36,7 +37,8 @@ result<void> choose_products(strip_device& on, model_options const& options) {
 result<std::unique_ptr<device_model>> device_model::load(checkpoint const& weights,
                                                          model_config const& config,
                                                          group const& ranks,
-                                                         model_options const& options) {
+                                                         model_options const& options,
+                                                         placement const& where) {
   FERRY_TRY(strip_device on, strip_device::open(options.where));
   FERRY_CHECK(choose_products(on, options));
   std::unique_ptr<device_model> made(
@@ -44,14 +46,13 @@ result<std::unique_ptr<device_model>> device_model::load(checkpoint const& weigh
   made->shape_ = attention_shape::of(config);
   made->rule_ = gate_rule::of(config);
   FERRY_CHECK(validate(made->rule_));
-  FERRY_CHECK(made->load_weights(weights, ranks));
+  FERRY_CHECK(made->load_weights(weights, {where, ranks.rank()}));
   FERRY_CHECK(made->make_buffers());
   return made;
 }
 
-result<void> device_model::load_weights(checkpoint const& weights, group const& ranks) {
+result<void> device_model::load_weights(checkpoint const& weights, own_slots own) {
   weight_reader const reader(weights, config_);
-  auto const own = expert_range::of_rank(ranks.rank(), ranks.size(), config_.n_routed_experts);
   device_layer_reader const source(on_, reader, config_, options_, own);
   FERRY_TRY(tensor_view const table,
             reader.tensor("model.embed_tokens.weight", {config_.vocab_size, config_.hidden_size}));
@@ -72,6 +73,16 @@ result<void> device_model::load_weights(checkpoint const& weights, group const& 
   FERRY_TRY(norm_, source.vector_of("model.norm.weight", config_.hidden_size));
   FERRY_TRY(head_, source.head());
   return {};
+}
+
+result<std::unique_ptr<expert_store>> device_model::store_of_experts(expert_form const& form,
+                                                                     int spare_slots) const {
+  std::vector<device_moe const*> layers;
+  for (device_layer const& l : layers_)
+    if (l.moe) layers.push_back(&*l.moe);
+  FERRY_TRY(auto made,
+            device_experts::make(on_.where(), std::move(layers), form, spare_slots, timeout_));
+  return std::unique_ptr<expert_store>(std::move(made));
 }
 
 result<void> device_model::make_buffers() {
@@ -367,7 +378,8 @@ result<void> device_model::moe(queue& q, device_moe const& layer, microbatch& sl
       q,
       {.tokens = rows_of<float>(static_cast<float const*>(at_.normalised.data()), tokens_, hidden),
        .choices = choices,
-       .weights = weights}));
+       .weights = weights,
+       .layer = layer.layer}));
   matrix<float> const x = dense(at_.hidden.data(), tokens_, hidden);
   if (layer.shared) {  // while the others' rows are on their way
     std::int64_t const width =

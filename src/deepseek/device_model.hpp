@@ -9,6 +9,7 @@
 #include <ferry/deepseek/rope.hpp>
 
 #include "deepseek/device_layers.hpp"
+#include "deepseek/host_experts.hpp"
 
 #include <chrono>
 #include <memory>
@@ -29,7 +30,8 @@ class device_model {
   /// Errors   those of model::load
   static result<std::unique_ptr<device_model>> load(checkpoint const& weights,
                                                     model_config const& config, group const& ranks,
-                                                    model_options const& options);
+                                                    model_options const& options,
+                                                    placement const& where);
 
   /// A batch that the host has checked. Returns when all is done.
   /// Shapes   host [n, vocab]
@@ -42,6 +44,10 @@ class device_model {
   matrix<float const> logits() const {
     return dense<float const>(at_.logits.data(), tokens_, std::int64_t{config_.vocab_size});
   }
+
+  /// As model::store_of_experts; borrows the model.
+  result<std::unique_ptr<expert_store>> store_of_experts(expert_form const& form,
+                                                         int spare_slots) const;
 
  private:
   struct staging_arrays {
@@ -67,7 +73,7 @@ class device_model {
                std::chrono::milliseconds timeout)
       : on_(std::move(on)), config_(config), options_(options), timeout_(timeout) {}
 
-  result<void> load_weights(checkpoint const& weights, group const& ranks);
+  result<void> load_weights(checkpoint const& weights, own_slots own);
   result<void> make_buffers();
   result<void> make_expert_buffers(std::int64_t capacity);
   result<staging_arrays> make_staging(std::int64_t elements) const;

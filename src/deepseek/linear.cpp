@@ -22,6 +22,7 @@ struct linear::packed {
   bool round_input = false;     // to bf16, for a product in f32
   bool quantise_input = false;  // to fp8 and back
   bool sixteen = false;
+  linear_options given;
 
   bool changes_input() const { return shape->type == dtype::bf16 || round_input || quantise_input; }
   void const* stage(matrix<float const> x, int rows) const;
@@ -100,6 +101,7 @@ result<linear> linear::pack(matrix<float const> weights, linear_options const& o
   int const out = static_cast<int>(weights.rows);
   auto p = std::make_shared<packed>();
   p->quantise_input = options.quantise_input;
+  p->given = options;
   auto shape = find_product(in, out, options.compute);
   if (!shape && options.compute == dtype::bf16 && shape.error().code == error_code::unsupported) {
     p->round_input = true;
@@ -121,6 +123,30 @@ result<linear> linear::pack(matrix<float const> weights, linear_options const& o
     return fail(error_code::out_of_memory, "no memory to pack weights of {} by {}", out, in);
   }
   return linear(std::move(p));
+}
+
+result<void> linear::unpack(matrix<float> to) const {
+  if (!packed_ || to.rows != out_features() || to.columns != in_features() ||
+      to.row_stride != to.columns) {
+    return fail(error_code::invalid_argument, "weights of {} by {} unpacked to {} by {}",
+                out_features(), in_features(), to.rows, to.columns);
+  }
+  if (packed_->shape->type == dtype::f32)
+    return packed_->shape->unpack(packed_->weights.memory, to.data);
+  auto const size = static_cast<std::size_t>(to.rows * to.columns);
+  try {
+    std::vector<bf16> codes(size);
+    FERRY_CHECK(packed_->shape->unpack(packed_->weights.memory, codes.data()));
+    for (std::size_t i = 0; i < size; ++i) to.data[i] = to_float(codes[i]);
+    return {};
+  } catch (std::bad_alloc const&) {
+    return fail(error_code::out_of_memory, "no memory to unpack weights of {} by {}", to.rows,
+                to.columns);
+  }
+}
+
+linear_options linear::options() const {
+  return packed_ ? packed_->given : linear_options{};
 }
 
 /// `rows` rows in the form of the product: those of x, then zeros.

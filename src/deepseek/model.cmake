@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The model's computation.
-ferry_sources(ferry_deepseek attention.cpp device_layers.cpp device_linear.cpp device_model.cpp
-              emulated_row_kernels.cpp experts.cpp fixed_products.cpp gate.cpp linear.cpp mlp.cpp
+ferry_sources(ferry_deepseek attention.cpp device_experts.cpp device_layers.cpp device_linear.cpp device_model.cpp
+              emulated_row_kernels.cpp experts.cpp fixed_products.cpp gate.cpp host_experts.cpp linear.cpp mlp.cpp
               model.cpp model_layers.cpp model_stages.cpp moe_layer.cpp products/played_products.cpp
               product.cpp rms_norm.cpp rope.cpp row_kernels.cpp row_loops.cpp strip_device.cpp
               token_sampler.cpp

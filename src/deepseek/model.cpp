@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
+#include <ferry/balance/apply_placement.hpp>
 #include <ferry/deepseek/model.hpp>
 #include <ferry/exec/cpu/code_level.hpp>
 
 #include "base/fail.hpp"
+#include "deepseek/host_experts.hpp"
 #include "deepseek/model_state.hpp"
 
 #include <algorithm>
@@ -51,12 +53,16 @@ result<void> validate(model_options const& o) {
   return {};
 }
 
-exchange_options exchange_options_of(model_config const& config, model_options const& o) {
+exchange_options exchange_options_of(model_config const& config, model_options const& o,
+                                     placement const& where) {
   exchange_options e;
   e.num_experts = config.n_routed_experts;
   e.topk = config.num_experts_per_tok;
   e.hidden = config.hidden_size;
   e.max_tokens = o.max_tokens;
+  e.expert_slots = where.num_slots;
+  e.layers = where.num_layers;
+  e.sampled_tokens = o.sampled_tokens;
   e.tokens = dtype::f32;
   e.wire = o.wire;
   e.expert_rows = dtype::f32;
@@ -71,10 +77,7 @@ exchange_options exchange_options_of(model_config const& config, model_options c
 }
 
 bool has_moe_layer(model_config const& config) {
-  for (int i = 0; i < config.num_layers; ++i) {
-    if (config.is_moe_layer(i)) return true;
-  }
-  return false;
+  return moe_layers_before(config, config.num_layers) > 0;
 }
 
 }  // namespace
@@ -84,8 +87,7 @@ result<void> model::state::load() {
   FERRY_TRY(embedding,
             reader.tensor("model.embed_tokens.weight", {config.vocab_size, config.hidden_size}));
   FERRY_TRY(turning, rope::make(rope_options_of(config), options.max_positions));
-  auto const own = expert_range::of_rank(ranks.rank(), ranks.size(), config.n_routed_experts);
-  layer_reader const layer_source(reader, config, options, own, common_weights);
+  layer_reader const layer_source(reader, config, options, {where, ranks.rank()}, common_weights);
   for (int i = 0; i < config.num_layers; ++i) {
     FERRY_TRY(model_layer layer, layer_source.layer(i));
     layers.push_back(std::move(layer));
@@ -215,19 +217,24 @@ result<model> model::load(checkpoint const& weights, model_config const& config,
   FERRY_CHECK(chosen_code_level());
   try {
     auto s = std::make_unique<state>(weights, config, ranks, options);
+    if (has_moe_layer(config)) {
+      FERRY_TRY(s->where, experts_of(config, options, ranks.size()));
+    }
     if (options.where.kind() == device_kind::cpu) {
       result<void> loaded = s->load();
       if (loaded) loaded = s->make_buffers();
       FERRY_CHECK(ranks.agree(loaded));
       if (options.share_weights) FERRY_CHECK(s->common_weights.share(ranks));
     } else {
-      FERRY_TRY(s->elsewhere, device_model::load(weights, config, ranks, options));
+      FERRY_TRY(s->elsewhere, device_model::load(weights, config, ranks, options, s->where));
     }
     s->make_slots();
     if (has_moe_layer(config)) {
-      FERRY_TRY(ferry::exchange made,
-                make_exchange(ranks, options.where, exchange_options_of(config, options)));
+      FERRY_TRY(
+          ferry::exchange made,
+          make_exchange(ranks, options.where, exchange_options_of(config, options, s->where)));
       s->exchange.emplace(std::move(made));
+      FERRY_CHECK(apply_placement(*s->exchange, s->where, options.replicas));
     }
     for (std::size_t i = 0; i < s->microbatches.size(); ++i)
       s->make_stages(*s->microbatches[i], static_cast<int>(i));
@@ -324,6 +331,25 @@ exchange_counters model::counters() const {
 }
 char const* model::products() const {
   return state_->elsewhere ? state_->elsewhere->products() : "oneDNN";
+}
+ferry::exchange* model::expert_exchange() {
+  return state_->exchange ? &*state_->exchange : nullptr;
+}
+result<std::unique_ptr<expert_store>> model::store_of_experts(int spare_slots) {
+  state& s = *state_;
+  if (!s.exchange) return fail(error_code::invalid_state, "no layer of the model has experts");
+  if (spare_slots < 1)
+    return fail(error_code::invalid_argument, "{} spare slots; 1 or more", spare_slots);
+  expert_form const form{s.config.hidden_size, s.config.moe_intermediate_size, s.options.compute};
+  if (s.elsewhere) return s.elsewhere->store_of_experts(form, spare_slots);
+  std::vector<moe_layer*> layers_with_experts;
+  for (model_layer& l : s.layers)
+    if (l.moe) layers_with_experts.push_back(&*l.moe);
+  return std::unique_ptr<expert_store>(
+      std::make_unique<host_experts>(std::move(layers_with_experts), form, spare_slots));
+}
+placement const& model::experts_at() const {
+  return state_->where;
 }
 model_times const& model::times() const {
   return state_->times;

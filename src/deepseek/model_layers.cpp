@@ -25,12 +25,45 @@ result<attention> layer_reader::attention_of(std::string const& prefix) const {
   return attention::make(attention_shape::of(config_), m.view(), products(m.input, &common_));
 }
 
-result<moe_layer> layer_reader::moe_of(std::string const& prefix) const {
+int moe_layers_before(model_config const& config, int index) {
+  int n = 0;
+  for (int i = 0; i < index; ++i) n += config.is_moe_layer(i);
+  return n;
+}
+
+result<placement> experts_of(model_config const& config, model_options const& options, int ranks) {
+  int const layers = moe_layers_before(config, config.num_layers);
+  int const experts = config.n_routed_experts;
+  if (!options.experts_at) return contiguous_placement(layers, experts, ranks);
+  placement where = *options.experts_at;
+  FERRY_CHECK(validate(where));
+  if (where.num_experts != experts || where.num_ranks != ranks ||
+      (where.num_layers != layers && where.num_layers != config.num_layers)) {
+    return fail(error_code::invalid_argument,
+                "a placement of {} layers, {} experts and {} ranks for a model of {} layers, of "
+                "which {} have experts, {} experts and {} ranks",
+                where.num_layers, where.num_experts, where.num_ranks, config.num_layers, layers,
+                experts, ranks);
+  }
+  if (where.num_layers == layers) return where;
+  // Of all layers: those without experts say nothing.
+  placement of_moe = where;
+  of_moe.num_layers = layers;
+  of_moe.experts.clear();
+  for (int i = 0; i < config.num_layers; ++i) {
+    if (!config.is_moe_layer(i)) continue;
+    auto const slots = where.layer(i);
+    of_moe.experts.insert(of_moe.experts.end(), slots.begin(), slots.end());
+  }
+  return of_moe;
+}
+
+result<moe_layer> layer_reader::moe_of(std::string const& prefix, int layer) const {
   FERRY_TRY(router_matrix router, read_router(reader_, config_, prefix));
   FERRY_TRY(gate router_gate, gate::make(gate_rule::of(config_), router.weights.view(),
                                          std::move(router.bias), options_.calls));
   std::vector<mlp> local;
-  for (int e = own_.first; e < own_.end; ++e) {
+  for (std::int32_t const e : own_.of_layer(layer)) {
     FERRY_TRY(mlp expert, mlp_of(prefix + ".experts." + std::to_string(e),
                                  config_.moe_intermediate_size, nullptr));
     local.push_back(std::move(expert));
@@ -41,7 +74,7 @@ result<moe_layer> layer_reader::moe_of(std::string const& prefix) const {
     FERRY_TRY(shared, mlp_of(prefix + ".shared_experts",
                              config_.n_shared_experts * config_.moe_intermediate_size, &common_));
   }
-  return moe_layer::make(std::move(router_gate), std::move(own), std::move(shared));
+  return moe_layer::make(std::move(router_gate), std::move(own), std::move(shared), layer);
 }
 
 result<model_layer> layer_reader::layer(int index) const {
@@ -53,7 +86,7 @@ result<model_layer> layer_reader::layer(int index) const {
   FERRY_TRY(l.ffn_norm,
             reader_.vector_of(prefix + ".post_attention_layernorm.weight", config_.hidden_size));
   if (config_.is_moe_layer(index)) {
-    FERRY_TRY(l.moe, moe_of(prefix + ".mlp"));
+    FERRY_TRY(l.moe, moe_of(prefix + ".mlp", moe_layers_before(config_, index)));
   } else {
     FERRY_TRY(l.dense, mlp_of(prefix + ".mlp", config_.intermediate_size, &common_));
   }

@@ -84,11 +84,12 @@ struct model::state {
   model_config config;
   group ranks;
   model_options options;
+  placement where;  // of the layers that have experts; none if no layer has
 
   tensor_view embedding;
   rope turning;
   std::vector<model_layer> layers;
-  weight_pool common_weights;  ///< of the layers and the head
+  weight_pool common_weights;        ///< of the layers and the head
   std::vector<latent_cache> caches;  // per layer
   std::vector<float> norm;
   linear head;

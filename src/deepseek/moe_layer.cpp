@@ -71,7 +71,7 @@ result<matrix<float>> moe_workspace::expert_rows(std::int64_t capacity) {
 }
 
 result<moe_layer> moe_layer::make(deepseek::gate gate, deepseek::experts local,
-                                  std::optional<mlp> shared) {
+                                  std::optional<mlp> shared, int layer_index) {
   if (shared && shared->hidden() != gate.hidden()) {
     return fail(error_code::invalid_argument, "shared experts of hidden size {} and a gate of {}",
                 shared->hidden(), gate.hidden());
@@ -80,6 +80,7 @@ result<moe_layer> moe_layer::make(deepseek::gate gate, deepseek::experts local,
   layer.gate_ = std::move(gate);
   layer.local_ = std::move(local);
   layer.shared_ = std::move(shared);
+  layer.layer_ = layer_index;
   return layer;
 }
 
@@ -96,7 +97,8 @@ dispatch_input moe_layer::brought(matrix<float const> x, moe_workspace& work,
   return {.tokens = as_tensor(x),
           .choices = work.choices(x.rows),
           .weights = read_only(work.weights(x.rows)),
-          .num_tokens = num_tokens};
+          .num_tokens = num_tokens,
+          .layer = layer_};
 }
 
 result<void> moe_layer::add_shared(matrix<float const> x, matrix<float> hidden,

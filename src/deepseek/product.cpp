@@ -211,6 +211,19 @@ result<dnnl::memory> product_shape::pack(void const* rows) const {
   }
 }
 
+result<void> product_shape::unpack(dnnl::memory const& weights, void* rows) const {
+  try {
+    one_thread const alone;
+    dnnl::memory::desc const plain({in, out}, type_of(type), dnnl::memory::format_tag::ba);
+    dnnl::memory from = weights;
+    dnnl::memory to(plain, cpu(), rows);
+    dnnl::reorder(from, to).execute(calls_of_this_thread().stream, from, to);
+    return {};
+  } catch (dnnl::error const& e) {
+    return as_error(e, in, out, type);
+  }
+}
+
 result<void> product_shape::multiply(dnnl::memory const& weights, void const* x, float* y,
                                      int rows) const {
   try {

@@ -48,6 +48,8 @@ struct product_shape {
 
   /// Copies `rows` [out, in] of `type` into the packed form.
   result<dnnl::memory> pack(void const* rows) const;
+  /// The other way round.
+  result<void> unpack(dnnl::memory const& weights, void* rows) const;
 };
 
 /// Errors   unsupported this machine has no product of this type; out_of_memory, internal

@@ -10,6 +10,7 @@
 #include <ferry/transport/outbox.hpp>
 
 #include "exchange/device_rank.hpp"
+#include "exchange/expert_tables.hpp"
 #include "exec/capture_record.hpp"
 #include "kernels/cpu_kernels.hpp"
 
@@ -51,6 +52,7 @@ struct exchange_core {
   cpu_kernels const* kernels = nullptr;      ///< null on other devices
   std::unique_ptr<device_rank> on_device{};  ///< null on the CPU
   int block_teams = 1;                       ///< teams per block
+  expert_tables placed{};                    ///< empty where options.layers is 0
 
   status_record* status_of(int rank) const;
   waiter::settings waits(int slot) const;
@@ -106,6 +108,7 @@ struct microbatch::state final : capture_member {
   bool captured = false;                 ///< whether the open step is being captured
   std::atomic<std::uint64_t> steps = 0;  ///< on the CPU: counted while other threads may look
   received last;
+  int layer = 0;                        ///< of the open step
   send_rows sending;                    ///< of this step: later rounds send from it
   return_rows returning;                ///< likewise
   std::optional<queue> last_queue;      ///< of the last call, if that queue runs by itself
@@ -145,6 +148,9 @@ struct microbatch::state final : capture_member {
 };
 
 struct exchange::state {
+  /// Errors   invalid_state the exchange has no tables
+  result<void> expect_tables() const;
+
   exchange_core core;
   std::vector<ferry::microbatch> slots;
 };

@@ -27,6 +27,8 @@ struct named_option {
 std::vector<named_option> common_options(exchange_options const& o) {
   auto const n = [](auto x) { return static_cast<std::int64_t>(x); };
   return {{"num_experts", o.num_experts},
+          {"expert_slots", o.expert_slots},
+          {"layers", o.layers},
           {"topk", o.topk},
           {"hidden", o.hidden},
           {"max_tokens", o.max_tokens},
@@ -191,6 +193,8 @@ void give_waiter(exchange_core& core, microbatch::state& slot) {
 // Returns the first one.
 result<microbatch::state*> make_slots(exchange_core& core, std::vector<ferry::microbatch>& slots) {
   if (!core.on_device) FERRY_CHECK(reach_peers(core));
+  if (core.options.layers > 0)
+    FERRY_CHECK(core.placed.make(core.options, core.shape, core.where, core.on_device.get()));
   microbatch::state* first = nullptr;
   for (int s = 0; s < core.options.num_microbatches; ++s) {
     auto slot = std::make_unique<microbatch::state>(core, s);
@@ -228,8 +232,8 @@ result<exchange> make_exchange(group const& ranks, device const& where,
   core.options = options;
   FERRY_CHECK(ranks.agree(check_local(core)));
   FERRY_TRY(core.receives_fnuz, compare_options(ranks, where, options));
-  for (int e = 0; e < options.num_experts; ++e)
-    core.owners.push_back(owner_of(e, ranks.size(), options.num_experts));
+  for (int e = 0; e < core.shape.experts; ++e)
+    core.owners.push_back(owner_of(e, ranks.size(), core.shape.experts));
   if (where.kind() == device_kind::cpu) {
     FERRY_TRY(core.windows, ranks.share_window(core.window.bytes()));
   } else {
@@ -260,6 +264,35 @@ group const& exchange::ranks() const {
 }
 int exchange::first_expert(int rank) const {
   return state_->core.shape.first_expert(rank);
+}
+
+result<void> exchange::state::expect_tables() const {
+  FERRY_CHECK(core.ranks.usable());
+  if (core.options.layers > 0) return {};
+  return fail(error_code::invalid_state,
+              "an exchange without tables of experts: options.layers is 0");
+}
+
+result<void> exchange::write_tables(std::span<expert_table const> tables) {
+  FERRY_CHECK(state_->expect_tables());
+  for (ferry::microbatch const& slot : state_->slots) {
+    ferry::microbatch::state const& s = *slot.state_;
+    if (s.at != ferry::microbatch::state::stage::idle)
+      return fail(error_code::invalid_state,
+                  "tables are written between steps, but one is open on slot {}", s.slot);
+    if (s.last_queue) FERRY_CHECK(s.last_queue->wait(2 * state_->core.timeout()));
+  }
+  return state_->core.placed.write(tables);
+}
+
+result<std::vector<std::uint64_t>> exchange::slot_loads() const {
+  FERRY_CHECK(state_->expect_tables());
+  return state_->core.placed.loads();
+}
+
+result<std::vector<std::int32_t>> exchange::sampled_choices() const {
+  FERRY_CHECK(state_->expect_tables());
+  return state_->core.placed.samples();
 }
 
 exchange_counters exchange::counters() const {

@@ -164,7 +164,8 @@ send_rows sending_of(step_frame const& frame, dispatch_input const& input) {
       .caller = {input.choices.data, input.choices.row_stride, input.choices.type == id_type::int64,
                  input.weights.data, input.weights.row_stride},
       .num_tokens = static_cast<std::int32_t>(input.tokens.rows),
-      .num_tokens_there = input.num_tokens};
+      .num_tokens_there = input.num_tokens,
+      .layer = input.layer};
 }
 
 }  // namespace
@@ -177,6 +178,7 @@ result<void> microbatch::dispatch_send(queue& q, dispatch_input const& input) {
   FERRY_CHECK(check_dispatch(s.core, input, later));
   s.most_tokens = std::min<std::int64_t>(input.tokens.rows, s.core.options.max_tokens);
   s.at = state::stage::sent;
+  s.layer = input.layer;
   return s.run(q, [&s, input](auto const& launch) {
     s.streams = s.fills_caches(input.tokens.rows);
     s.sending = sending_of(s.frame, input);
@@ -190,14 +192,14 @@ result<received> microbatch::dispatch_receive(queue& q) {
   s.at = state::stage::received;
   // Always the same; not written again, because work that stands on a queue may be reading it.
   if (!s.last.starts) s.last = view_of(s.core, s.frame);
-  FERRY_CHECK(s.run(q, [&s](auto const& launch) {
+  FERRY_CHECK(s.run(q, [&s, layer = s.layer](auto const& launch) {
     // How many rounds the step takes is known once round 0 is received.
     for (int r = 0; launch.comes(r); ++r) {
       if (r > 0) {
         s.sending.round = r;
         launch(s.sending);
       }
-      launch(receive_rows{s.frame, r});
+      launch(receive_rows{s.frame, r, layer});
       if (s.core.shape.max_rounds() > 1) launch(credit_round{s.frame, r});
     }
   }));

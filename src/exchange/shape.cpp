@@ -32,7 +32,7 @@ exchange_shape shape_of(exchange_options const& options, int rank, int num_ranks
   exchange_shape s;
   s.rank = rank;
   s.ranks = num_ranks;
-  s.experts = options.num_experts;
+  s.experts = options.expert_slots ? options.expert_slots : options.num_experts;
   s.topk = options.topk;
   s.hidden = options.hidden;
   s.max_tokens = options.max_tokens;

@@ -87,6 +87,9 @@ result<void> check_dispatch(exchange_core const& core, dispatch_input const& inp
   exchange_options const& options = core.options;
   exchange_shape const& shape = core.shape;
   bool const opaque = shape.sent == wire::opaque;
+  if (options.layers > 0 && (input.layer < 0 || input.layer >= options.layers))
+    return fail(error_code::invalid_argument, "a step of layer {}; options.layers is {}",
+                input.layer, options.layers);
   FERRY_CHECK(check_rows("tokens", input.tokens, opaque ? dtype::byte : options.tokens,
                          opaque ? static_cast<std::int64_t>(shape.row_bytes) : shape.hidden));
   std::int64_t const rows = input.tokens.rows;

@@ -91,6 +91,7 @@ void translate(translator& to, step_frame& f) {
   to(m.choices, m.weights, m.num_tokens, m.expert_counts, m.seen_tokens, m.rounds, m.maps, m.plan,
      m.plan_weights, m.cursors, m.starts, m.counts, m.wanted, m.end, m.index, m.rows, m.scales,
      m.ticks, m.tallies, m.receives_fnuz, m.owners);
+  to(f.placed.first, f.placed.candidates, f.placed.loads, f.placed.samples);
 }
 void translate(translator& to, send_rows& k) {
   translate(to, k.frame);

@@ -61,6 +61,18 @@ result<void> check_rounds(exchange_options const& o) {
   return in_range("chunk_tokens", o.chunk_tokens, 0, 16);
 }
 
+result<void> check_placement(exchange_options const& o) {
+  FERRY_CHECK(in_range("layers", o.layers, 0, 1 << 16));
+  FERRY_CHECK(in_range("sampled_tokens", o.sampled_tokens, 0, o.layers ? 64 : 0));
+  if (o.expert_slots == 0) return {};
+  FERRY_CHECK(in_range("expert_slots", o.expert_slots, o.num_experts, 1 << 20));
+  if (o.expert_slots == o.num_experts || o.layers > 0) return {};
+  return fail(error_code::invalid_argument,
+              "expert_slots is {} for {} experts, but layers is 0: only tables say which experts "
+              "the others hold",
+              o.expert_slots, o.num_experts);
+}
+
 result<void> check_faults(loopback_faults const& f) {
   for (auto const& [name, chance] : {std::pair{"faults.reorder", f.reorder},
                                      {"faults.delay", f.delay},
@@ -81,6 +93,7 @@ result<void> validate(exchange_options const& o, int num_ranks) {
   FERRY_CHECK(in_range("the number of ranks", num_ranks, 1, 65536));
   FERRY_CHECK(known(o));
   FERRY_CHECK(in_range("num_experts", o.num_experts, 1, 1 << 20));
+  FERRY_CHECK(check_placement(o));
   FERRY_CHECK(in_range("topk", o.topk, 1, 32));
   FERRY_CHECK(in_range("hidden", o.hidden, 1, 1 << 24));
   FERRY_CHECK(in_range("max_tokens", o.max_tokens, 1, (1 << 24) - 1));

@@ -19,13 +19,14 @@ NUM_RANKS = 4
 TIMEOUT = 2.0
 
 
-def start(o, timeout=TIMEOUT):
+def start(o, timeout=TIMEOUT, more=()):
     # Long enough that no fault comes after the end.
     a = ["--model", o.demo, "--max-new-tokens", "480", "--ignore-eos", "--timeout-ms",
          str(int(timeout * 1000))]
     for _ in range(3):
         for text in ("She had been", "Sir Thomas was", "And it came to pass", "Woe unto them"):
             a += ["--prompt", text]
+    a += more
     return ranks.Ranks(o.program, NUM_RANKS, a)
 
 
@@ -55,17 +56,22 @@ def check_survivors(group, victim, since, codes):
     print("rank %d: all others ended after %.2f s" % (victim, took))
 
 
-def killed(o):
+def killed(o, more=(), victims=NUM_RANKS):
     rng = random.Random(o.seed)
-    for victim in rng.sample(range(NUM_RANKS), NUM_RANKS):
+    for victim in rng.sample(range(NUM_RANKS), victims):
         before = in_shared_memory()
-        with start(o) as group:
+        with start(o, more=more) as group:
             wait_until_decoding(group)
             time.sleep(rng.uniform(0, 0.4))
             since = time.monotonic()
             group.processes[victim].kill()
             check_survivors(group, victim, since, ["unreachable"])
         assert in_shared_memory() <= before, in_shared_memory() - before
+
+
+def killed_while_moving(o):
+    """Experts are on their way from the second step on, a little after every step."""
+    killed(o, ["--rebalance", "every=2,bytes-per-step=2000"], 2)
 
 
 def killed_while_starting(o):
@@ -108,7 +114,8 @@ def all_killed(o):
 
 
 if __name__ == "__main__":
-    cases = {f.__name__: f for f in (killed, killed_while_starting, stopped, all_killed)}
+    cases = {f.__name__: f for f in (killed, killed_while_moving, killed_while_starting, stopped,
+                                     all_killed)}
     parser = argparse.ArgumentParser()
     parser.add_argument("case", choices=cases)
     parser.add_argument("--program", required=True)

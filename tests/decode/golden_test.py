@@ -13,6 +13,7 @@ import glob
 import json
 import math
 import os
+import random
 import tempfile
 import xml.etree.ElementTree
 
@@ -161,6 +162,59 @@ def overlap(o):
     assert raw == plain[2], "auto: logits are other ones"
 
 
+def random_placement(rng, layers, experts, count, redundant, path):
+    """As ferry-place writes one: every expert somewhere, none twice on a rank."""
+    slots = experts + redundant
+    bounds = [r * slots // count for r in range(count + 1)]
+    table = []
+    while len(table) < layers:
+        row = list(range(experts)) + [rng.randrange(experts) for _ in range(redundant)]
+        rng.shuffle(row)
+        if all(len(set(row[a:b])) == b - a for a, b in zip(bounds, bounds[1:])):
+            table.append(row)
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump([{"policy": "random", "ranks": count, "nodes": 1, "experts": experts,
+                    "slots": slots, "placement": table}], f)
+
+
+def placed(o):
+    """Not a bit of the logits depends on where experts are, on replicas, or on moving them."""
+    directory = os.path.join(o.models, o.model)
+    prompts = prompts_of(directory)
+    a = arguments_for(directory, prompts, "--reduction", "per_choice")
+    layers, experts = prompts[0]["gate_indices"][0][0], 16
+    plain = ranks.decode(o.program, 1, a, True)
+    assert plain[0]["balance"]["before"]["max_over_mean"] == 1, "one rank is as busy as the mean"
+    rng = random.Random(6)
+    move = ["--rebalance", "every=4,bytes-per-step=500000"]
+    with tempfile.TemporaryDirectory(prefix="ferry-placed-") as d:
+        path, loads = os.path.join(d, "placement.json"), os.path.join(d, "loads.json")
+        for count, redundant, more in ((1, 0, []), (2, 0, move), (2, 2, ["--replicas", "nearest"]),
+                                       (3, 3, ["--graph", "--microbatches", "2"] + move),
+                                       (4, 8, move + ["--save-loads", loads])):
+            random_placement(rng, layers, experts, count, redundant, path)
+            numbers, _, raw = ranks.decode(o.program, count, a + ["--placement", path] + more, True)
+            assert raw == plain[2], "%d ranks, %s: logits are other ones" % (count, more)
+            assert numbers["tokens"] == plain[0]["tokens"], (count, more)
+            balance = numbers["balance"]
+            assert balance["before"]["sampling_floor"] >= 1, balance
+            assert (balance["after"] is not None) == ("--rebalance" in more), balance
+            assert (balance["moved_bytes"] > 0) == (balance["moved_experts"] > 0), balance
+            print(count, redundant, more, balance)
+        assert balance["rounds"] > 0 and balance["moved_experts"] > 0, "nothing has moved"
+        with open(loads, encoding="utf-8") as f:
+            saved = json.load(f)
+        assert saved["sample"]["topk"] == len(saved["sample"]["choices"][0][0])
+        counts = saved["logical_count"]
+        assert [len(c) for c in counts] == [experts] * layers
+        # Every choice of the decode steps is counted once, whichever replica served it.
+        wanted = numbers["decode_tokens"] * saved["sample"]["topk"]
+        assert [sum(c) for c in counts] == [wanted] * layers, (counts, wanted)
+        # A placement of other ranks is refused.
+        status, _, err = ranks.run_alone(o.program, a + ["--placement", path])
+        assert status == 1 and "4 ranks" in err, err
+
+
 def pictures(o):
     """The trace is JSON with every kind of span on every rank, and the picture shows one step."""
     prompt = prompts_of(os.path.join(o.models, o.model))[0]
@@ -226,7 +280,8 @@ def demo(o):
 
 def main():
     parser = argparse.ArgumentParser()
-    cases = {f.__name__: f for f in (f32, bf16, per_choice, wires, overlap, pictures, sharded, demo)}
+    cases = {f.__name__: f for f in (f32, bf16, per_choice, wires, overlap, placed, pictures,
+                                   sharded, demo)}
     parser.add_argument("case", choices=cases)
     parser.add_argument("--program", required=True)
     parser.add_argument("--models", required=True)

@@ -36,6 +36,9 @@ ferry_test(deepseek_moe_layer_test LABELS unit SOURCES moe_layer_test.cpp
 ferry_test(deepseek_model_test LABELS unit SOURCES model_test.cpp
            LIBRARIES ferry_deepseek ferry_tiny_models nlohmann_json::nlohmann_json)
 
+ferry_test(deepseek_placed_model_test LABELS unit SOURCES placed_model_test.cpp PROCESSORS 2
+           LIBRARIES ferry_deepseek ferry_tiny_models)
+
 # Fibers, as above.
 ferry_test(deepseek_device_model_test LABELS unit SOURCES device_model_test.cpp
            LIBRARIES ferry_deepseek ferry_tiny_models nlohmann_json::nlohmann_json)

@@ -85,6 +85,7 @@ table send() {
            FIELD(send_rows, num_tokens, "T, unless it lies in device memory"),
            FIELD(send_rows, num_tokens_there, "T in device memory, or null"),
            FIELD(send_rows, round, "round of the step, from 0"),
+           FIELD(send_rows, layer, "whose table maps the choices"),
            FIELD(send_rows, header_only, "1: only says that the returned array is free")}};
 }
 table routing() {
@@ -99,7 +100,8 @@ table routing() {
 table receive() {
   return {"receive_rows",
           sizeof(receive_rows),
-          {FIELD(receive_rows, frame, "step_frame"), FIELD(receive_rows, round, "from 0")}};
+          {FIELD(receive_rows, frame, "step_frame"), FIELD(receive_rows, round, "from 0"),
+           FIELD(receive_rows, layer, "whose loads are counted")}};
 }
 table credit() {
   return {"credit_round",
@@ -137,7 +139,8 @@ table frame() {
                  "counts; from slot_offset"),
            FIELD(step_frame, flags_offset, "of this slot's flags in every window"),
            FIELD(step_frame, slot_offset, "of its rows in every window"),
-           FIELD(step_frame, layout, "positions"), FIELD(step_frame, memory, "step_memory")}};
+           FIELD(step_frame, layout, "positions"), FIELD(step_frame, memory, "step_memory"),
+           FIELD(step_frame, placed, "expert_map")}};
 }
 table shape() {
   return {
@@ -193,6 +196,21 @@ table memory() {
            FIELD(step_memory, owners, "[experts] i32: rank of each expert")}};
 }
 
+table placed() {
+  return {
+      "expert_map",
+      sizeof(expert_map),
+      {FIELD(expert_map, first,
+             "[layers, experts + 1] i32: where an expert's candidates begin; null: choices name "
+             "slots"),
+       FIELD(expert_map, candidates, "[layers, slots] i32: slots that serve the expert"),
+       FIELD(expert_map, loads, "[layers, most slots of a rank] u64: rows that came, or null"),
+       FIELD(expert_map, samples, "[sampled_tokens, layers, topk] i32, or null"),
+       FIELD(expert_map, experts, "that choices may name"),
+       FIELD(expert_map, layers, "of the tables, counters and samples"),
+       FIELD(expert_map, sampled_tokens, "0: nothing is sampled")}};
+}
+
 std::vector<table> all_tables() {
   return {arguments<send_rows>("send_rows"),
           waits(),
@@ -206,7 +224,8 @@ std::vector<table> all_tables() {
           frame(),
           shape(),
           layout(),
-          memory()};
+          memory(),
+          placed()};
 }
 
 std::string markdown(table const& t) {

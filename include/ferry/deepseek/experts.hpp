@@ -34,6 +34,10 @@ class experts {
   std::size_t scratch_size() const;
   int size() const { return static_cast<int>(local_.size()); }
 
+  /// The expert in a slot, below size(). Whoever puts another one there sees to it that no `apply`
+  /// runs.
+  mlp& in_slot(int slot) { return local_[static_cast<std::size_t>(slot)]; }
+
  private:
   std::vector<mlp> local_;
   int hidden_ = 0;

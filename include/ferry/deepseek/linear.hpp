@@ -54,6 +54,13 @@ class linear {
   /// Errors   invalid_argument shapes that do not fit; internal the product library failed
   result<void> apply(matrix<float const> x, matrix<float> y) const;
 
+  /// The packed weights, as numbers of the compute type: packed again they are the same.
+  /// Shapes   to [out, in], dense
+  /// Errors   invalid_argument shapes; out_of_memory; internal
+  result<void> unpack(matrix<float> to) const;
+  /// What it was packed with.
+  linear_options options() const;
+
   int in_features() const;
   int out_features() const;
   /// Whether calls are of 16 rows only, by choice or because the probe asked for it.

@@ -31,6 +31,9 @@ class mlp {
 
   std::size_t scratch_size() const;
   int hidden() const { return down_.out_features(); }
+  int width() const { return down_.in_features(); }
+  linear const& gate_and_up() const { return gate_and_up_; }
+  linear const& down() const { return down_; }
 
  private:
   linear gate_and_up_;

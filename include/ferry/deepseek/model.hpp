@@ -4,6 +4,9 @@
 /// A DeepSeek-V2 or -V3 model whose experts are spread over the ranks of a group.
 #pragma once
 
+#include <ferry/balance/expert_store.hpp>
+#include <ferry/balance/placement.hpp>
+#include <ferry/balance/replicas.hpp>
 #include <ferry/base/matrix.hpp>
 #include <ferry/base/result.hpp>
 #include <ferry/deepseek/checkpoint.hpp>
@@ -15,6 +18,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace ferry::deepseek {
@@ -49,6 +53,11 @@ struct model_options {
   /// Ranks of one machine keep the packed weights of attention, dense layers, shared experts and
   /// the head once, in a window of one of them. On the CPU.
   bool share_weights = true;
+  /// Which expert each slot holds, in the layers that have experts or in all layers; none:
+  /// contiguous.
+  std::optional<placement> experts_at = {};
+  replica_choice replicas = replica_choice::hash;
+  int sampled_tokens = 0;  ///< as exchange_options
   /// The rank's device; ranks need the same kind.
   device where = {};
   product_kernels products = product_kernels::automatic;
@@ -92,7 +101,8 @@ struct model_times {
 /// Lifetime keeps checkpoint (whose embedding it reads where it lies), group and exchange alive
 class model {
  public:
-  /// Loads the weights, own experts [r*E/R, (r+1)*E/R) only, and makes the exchange. Collective.
+  /// Loads the weights, of the experts those in the own slots only, and makes the exchange.
+  /// Collective.
   /// Errors   malformed_input a tensor is missing, of another shape or type, naming it and both;
   ///          unsupported a storage type that weights cannot have, several microbatches on a
   ///          device other than the CPU, or a vendor's products where there is no such library;
@@ -135,6 +145,16 @@ class model {
   result<void> wait(queue& compute);
 
   exchange_counters counters() const;
+  /// What carries tokens to experts, for counters and tables; null where no layer has experts. Its
+  /// layers are those that have experts, from 0.
+  ferry::exchange* expert_exchange();
+  /// The experts of this rank, as a migration moves them. The exchange's tables are not touched.
+  /// Lifetime borrows the model
+  /// Errors   invalid_argument fewer than 1 spare slot; invalid_state no layer has experts;
+  ///          out_of_memory, device
+  result<std::unique_ptr<expert_store>> store_of_experts(int spare_slots);
+  /// Where the experts are, or were when the model was loaded if a migration has moved them.
+  placement const& experts_at() const;
   model_times const& times() const;
   /// Who computes dense products: "oneDNN", "ferry", or the vendor's library by its name.
   char const* products() const;

@@ -65,9 +65,10 @@ class moe_workspace {
 class moe_layer {
  public:
   moe_layer() = default;
+  /// `layer` is what the exchange calls this layer, where it has several.
   /// Errors   invalid_argument hidden sizes differ
   static result<moe_layer> make(deepseek::gate gate, deepseek::experts local,
-                                std::optional<mlp> shared);
+                                std::optional<mlp> shared, int layer = 0);
 
   /// hidden += sum of weighted experts(x) + shared(x). Collective: every rank, also with 0 tokens.
   /// Shapes   x, hidden [n, hidden size]
@@ -93,11 +94,14 @@ class moe_layer {
 
   std::size_t scratch_size() const;
   deepseek::gate const& router() const { return gate_; }
+  /// Those of this rank, by slot.
+  experts& local_experts() { return local_; }
 
  private:
   deepseek::gate gate_;
   experts local_;
   std::optional<mlp> shared_;
+  int layer_ = 0;
 };
 
 }  // namespace ferry::deepseek

@@ -52,14 +52,16 @@ FERRY_FN std::int64_t limit_of(step_frame const& frame, std::int64_t start) {
 }
 
 /// Writes where the groups start and how many rows they get, cut to their room, by a block's first
-/// team; all its lanes call.
+/// team; all its lanes call. Adds the rows to the loads of `layer`, where they are counted.
 template <team Team, class Net>
-FERRY_FN void write_groups(Team const& t, Net const& net, step_frame const& frame) {
+FERRY_FN void write_groups(Team const& t, Net const& net, step_frame const& frame, int layer) {
   if (t.index() != 0) return;
   // Not read through what the lambda captures: see receive_rows::plan_chunk.
   std::int32_t* const starts = frame.memory.starts;
   std::int32_t* const counts = frame.memory.counts;
   std::int32_t* const wanted = frame.memory.wanted;
+  std::uint64_t* const loads = frame.placed.loads;
+  int const first_load = layer * frame.shape.most_local_experts();
   std::int64_t end = 0;
   std::int64_t received = 0, too_many = 0;
   for_each_group(
@@ -72,6 +74,7 @@ FERRY_FN void write_groups(Team const& t, Net const& net, step_frame const& fram
               start < frame.layout.capacity ? start : frame.layout.capacity);
           counts[e] = static_cast<std::int32_t>(fit);
           wanted[e] = static_cast<std::int32_t>(rows < INT32_MAX ? rows : INT32_MAX);
+          if (loads && rows) t.fetch_add(loads + first_load + e, static_cast<std::uint64_t>(rows));
           received += rows;
           too_many += rows - fit;
         }

@@ -24,6 +24,7 @@ namespace ferry {
 struct receive_rows {
   step_frame frame;
   int round = 0;
+  int layer = 0;  ///< whose loads are counted, where they are
 
   template <team Team, delivery<Team> Net>
   FERRY_FN void operator()(Team const& t, Net const& net) const {
@@ -31,7 +32,7 @@ struct receive_rows {
     step_clock const clock(t, frame, phase::receive, round == 0);
     if (!read_headers(t, net, clock.dispatch(round))) return;
     receiving_part const part = receiving_part_of(t.block(), t.blocks(), frame.shape.ranks);
-    if (round == 0 && t.block() == 0) write_groups(t, net, frame);
+    if (round == 0 && t.block() == 0) write_groups(t, net, frame, layer);
     for (int s = part.sources.first; s < part.sources.end; s += part.sources.step)
       if (!receive_source(t, net, s, part, clock.dispatch(round))) break;
     clock.finish(t);

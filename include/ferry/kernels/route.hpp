@@ -30,20 +30,36 @@ struct caller_routing {
   }
 };
 
-/// Copies one token's routing into private memory; ids that name no expert become -1.
+/// The slot that serves a choice of a token of this rank; -1 where `id` names no expert.
+FERRY_FN std::int32_t placed_choice(step_frame const& frame, int layer, int token,
+                                    std::int64_t id) {
+  expert_map const& map = frame.placed;
+  std::int32_t const* const first = map.first;
+  if (id < 0 || id >= (first ? map.experts : frame.shape.experts)) return -1;
+  auto const expert = static_cast<std::int32_t>(id);
+  if (!first) return expert;
+  auto const row = static_cast<std::size_t>(layer);
+  return replica_slot(first + row * (static_cast<std::size_t>(map.experts) + 1),
+                      map.candidates + row * static_cast<std::size_t>(frame.shape.experts),
+                      static_cast<std::uint32_t>(frame.shape.rank),
+                      static_cast<std::uint32_t>(token), expert);
+}
+
+/// Copies one token's routing into private memory: the slots that serve its choices; ids that name
+/// no expert become -1.
 /// Returns  how many ids were neither -1 nor an expert, on the leader; 0 on other lanes
 template <team Team>
 FERRY_FN std::uint64_t keep_routing(Team const& t, step_frame const& frame,
-                                    caller_routing const& from, int token) {
+                                    caller_routing const& from, int layer, int token) {
   int const topk = frame.shape.topk;
   std::uint64_t bad = 0;
   for (int k = t.lane(); k < topk; k += Team::lanes) {
     std::int64_t const id = from.id(token, k);
-    bool const known = id >= 0 && id < frame.shape.experts;
-    bad += !known && id != -1;
+    std::int32_t const slot = placed_choice(frame, layer, token, id);
+    bad += slot < 0 && id != -1;
     std::size_t const at = static_cast<std::size_t>(token) * static_cast<std::size_t>(topk) +
                            static_cast<std::size_t>(k);
-    frame.memory.choices[at] = known ? static_cast<std::int32_t>(id) : -1;
+    frame.memory.choices[at] = slot;
     frame.memory.weights[at] = from.weight(token, k);
   }
   t.sync();

@@ -28,6 +28,7 @@ struct send_rows {
   std::int32_t num_tokens = 0;  ///< T, unless it lies in device memory
   std::int32_t const* num_tokens_there = nullptr;
   int round = 0;
+  int layer = 0;             ///< whose table maps the choices, where there are tables
   bool header_only = false;  ///< a round of combine: only says that the returned array is free
 
   /// Rows go through memory.
@@ -50,7 +51,10 @@ struct send_rows {
     int const all = tokens_of_step(t, first);
     int const left = header_only ? 0 : all - round * frame.shape.round_tokens;
     if (t.block() == 0) {
-      if (first) count_experts(t, net, all);
+      if (first) {
+        sample_choices(t, all);
+        count_experts(t, net, all);
+      }
       t.drain();
       t.block_sync();
       publish_header(t, net, epoch, left < 0 ? 0 : left);
@@ -101,8 +105,8 @@ struct send_rows {
     t.block_sync();
     for (int token = worker; token < all; token += workers)
       for (int k = 0; k < frame.shape.topk; ++k) {
-        std::int64_t const id = caller.id(token, k);
-        if (id >= 0 && id < frame.shape.experts) t.fetch_add(counts + id, std::uint32_t{1});
+        std::int32_t const slot = placed_choice(frame, layer, token, caller.id(token, k));
+        if (slot >= 0) t.fetch_add(counts + slot, std::uint32_t{1});
       }
     t.block_sync();
     for (int d = t.index(); d < frame.shape.ranks; d += t.count()) {
@@ -117,6 +121,25 @@ struct send_rows {
           net.put_value(t, d, to, 4 * e, of_rank[e]);
     }
     if (t.index() == 0 && t.leader()) *frame.memory.num_tokens = all;
+  }
+
+  // The choices of some tokens, evenly spaced over the step, as the caller named them: of a model's
+  // step the same tokens in every layer. Which experts are chosen together no count of rows tells.
+  template <team Team>
+  FERRY_FN void sample_choices(Team const& t, int all) const {
+    expert_map const& map = frame.placed;
+    std::int32_t* const samples = map.samples;
+    int const topk = frame.shape.topk;
+    for (int i = t.index(); i < map.sampled_tokens; i += t.count()) {
+      int const token = all > map.sampled_tokens
+                            ? static_cast<int>(std::int64_t{i} * all / map.sampled_tokens)
+                            : i;
+      for (int k = t.lane(); k < topk; k += Team::lanes) {
+        std::int64_t const id = token < all ? caller.id(token, k) : -1;
+        samples[(i * map.layers + layer) * topk + k] =
+            id >= 0 && id < map.experts ? static_cast<std::int32_t>(id) : -1;
+      }
+    }
   }
 
   template <team Team, delivery<Team> Net>
@@ -139,7 +162,7 @@ struct send_rows {
       for (int c = chunks.first; c < chunks.end; c += chunks.step) {
         token_range const range = tokens_of_chunk(c, frame.shape.chunk_tokens, here);
         for (int i = range.begin + t.index(); i < range.end; i += t.count())
-          bad += keep_routing(t, frame, caller, r * frame.shape.round_tokens + i);
+          bad += keep_routing(t, frame, caller, layer, r * frame.shape.round_tokens + i);
       }
     }
     count(t, frame, tally::ids_out_of_range, bad);

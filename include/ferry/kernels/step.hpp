@@ -4,6 +4,7 @@
 /// What all kernels of one microbatch slot work on.
 #pragma once
 
+#include <ferry/kernels/expert_map.hpp>
 #include <ferry/kernels/partition.hpp>
 #include <ferry/kernels/shape.hpp>
 #include <ferry/kernels/window_fields.hpp>
@@ -83,6 +84,7 @@ struct step_frame {
   std::size_t slot_offset = 0;   ///< of its rows
   positions layout;
   step_memory memory;
+  expert_map placed;
 
   FERRY_FN constexpr std::size_t at(slot_field field, std::size_t item = 0) const {
     return slot_offset + slot.offset(field, item);
