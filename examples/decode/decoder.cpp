@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <utility>
 
@@ -16,6 +17,12 @@ namespace {
 /// Steps between two talks about who still has work: rare enough to cost nothing, and idle steps
 /// after the last end are cheap.
 constexpr int steps_between_talks = 8;
+
+/// Takes a row into a digest (FNV-1a, by words): runs whose logits differ in a bit differ in it.
+std::uint64_t digest_with(std::uint64_t digest, std::span<float const> row) {
+  for (float const x : row) digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * 0x100000001B3u;
+  return digest;
+}
 
 class stopwatch {
  public:
@@ -62,6 +69,7 @@ result<void> decoder::take_row(std::size_t row) {
   auto vocabulary = static_cast<std::size_t>(vocab_size_);
   auto logits = std::span<float const>(logits_).subspan(row * vocabulary, vocabulary);
   auto& s = sequences_[static_cast<std::size_t>(batch_.slots[row])];
+  s.logits_digest = digest_with(s.logits_digest, logits);
   if (s.prompt == 0) FERRY_CHECK(told_.on_first_logits(logits));
   // Within the prompt the next token is known.
   if (static_cast<std::size_t>(batch_.positions[row]) + 1 < s.ids.size()) return {};

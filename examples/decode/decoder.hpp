@@ -25,6 +25,7 @@ struct sequence {
   std::size_t prompt_tokens;
   sampler choice;
   bool ended = false;
+  std::uint64_t logits_digest = 0xCBF29CE484222325u;  ///< of all its rows of logits, bit by bit
 
   std::span<std::int32_t const> new_ids() const { return std::span(ids).subspan(prompt_tokens); }
 };

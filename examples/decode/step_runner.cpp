@@ -113,7 +113,7 @@ result<void> step_runner::run(deepseek::token_batch const& batch, matrix<float> 
                      batch.positions.subspan(first, count)});
   }
   FERRY_CHECK(model_->bring(parts));
-  if (recorder_) recorder_->begin_step(steps_);
+  if (recorder_) recorder_->begin_step("decode", steps_);
   ++steps_;
   overlapped_ += step.overlapped;
   FERRY_CHECK(put(step.overlapped));
@@ -127,7 +127,12 @@ result<void> step_runner::run(deepseek::token_batch const& batch, matrix<float> 
 }
 
 result<void> step_runner::forward(deepseek::token_batch const& batch, matrix<float> logits) {
-  return model_->forward(compute_, batch, logits);
+  if (!recorder_) return model_->forward(compute_, batch, logits);
+  recorder_->begin_step("prefill", prefills_++);
+  model_->watch(recorder_.get());
+  result<void> const done = model_->forward(compute_, batch, logits);
+  model_->watch(nullptr);
+  return done;
 }
 
 }  // namespace ferry::decode

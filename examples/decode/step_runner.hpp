@@ -64,7 +64,7 @@ class step_runner {
   std::optional<overlap> whole_, split_;  // on the CPU
   std::optional<graph> whole_graph_, split_graph_;
   std::unique_ptr<stage_recorder> recorder_;
-  int steps_ = 0, overlapped_ = 0;
+  int prefills_ = 0, steps_ = 0, overlapped_ = 0;
 };
 
 }  // namespace ferry::decode

@@ -4,6 +4,7 @@
 #include <ferry/exec/event.hpp>
 
 #include "base/fail.hpp"
+#include "exec/capture_record.hpp"
 #include "exec/device_backend.hpp"
 #include "exec/queue_stream.hpp"
 
@@ -39,6 +40,7 @@ result<event> event::on(device const& where) {
 
 result<void> event::record(queue& q) {
   FERRY_TRY(device_backend const* const backend, state_->backend_for(q));
+  FERRY_CHECK(capture_record::takes(q));
   if (!backend) {
     q.on_host().stream.record(state_->on_host);
     return {};
@@ -48,8 +50,12 @@ result<void> event::record(queue& q) {
 
 result<void> event::hold(queue& q) const {
   FERRY_TRY(device_backend const* const backend, state_->backend_for(q));
-  if (!backend) return q.on_host().stream.wait_for(state_->on_host);
-  return to_result(backend->wait_event(state_->where.ordinal(), q.stream(), state_->handle));
+  FERRY_CHECK(!backend ? q.on_host().stream.wait_for(state_->on_host)
+                       : to_result(backend->wait_event(state_->where.ordinal(), q.stream(),
+                                                       state_->handle)));
+  // An event of the capture has drawn the queue in.
+  FERRY_CHECK(capture_record::takes(q));
+  return {};
 }
 
 result<bool> event::happened() const {
