@@ -55,6 +55,9 @@ class capture_record {
   /// Errors   invalid_state it would be done once, now, and by no replay: the thread captures, and
   ///          `q` takes no part; or `q` is captured, and the thread takes no part
   static result<bool> takes(queue const& q);
+  /// The same errors, where the answer is of no interest: asks a vendor's runtime within captures
+  /// alone.
+  static result<void> allows(queue const& q);
   /// Errors   invalid_state the thread captures, and a replay could not repeat `what`
   static result<void> refuses(char const* what);
 

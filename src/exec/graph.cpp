@@ -50,6 +50,12 @@ result<void> call(std::function<result<void>()> const& work) {
   }
 }
 
+// Elsewhere an engine may capture its own stream, by the vendor's means.
+bool runs_on_host(queue const& q) {
+  device_kind const kind = q.where().kind();
+  return kind == device_kind::cpu || kind == device_kind::emulated;
+}
+
 }  // namespace
 
 capture_record* capture_record::current() {
@@ -64,12 +70,16 @@ result<bool> capture_record::takes(queue const& q) {
                 "a call within a capture on a queue of {} outside of it, which no replay would "
                 "repeat: let the queue wait for an event of the capture first",
                 q.where().name());
-  // An engine may capture its own stream by the vendor's means.
-  device_kind const kind = q.where().kind();
-  if (kind != device_kind::cpu && kind != device_kind::emulated) return true;
+  if (!runs_on_host(q)) return true;
   return fail(error_code::invalid_state,
               "a queue of {} is being captured by another thread than the one that calls",
               q.where().name());
+}
+
+result<void> capture_record::allows(queue const& q) {
+  if (!current() && !runs_on_host(q)) return {};
+  FERRY_CHECK(takes(q));
+  return {};
 }
 
 result<void> capture_record::refuses(char const* what) {

@@ -115,7 +115,7 @@ result<void> queue::run(std::function<result<void>()> work) {
   if (!host_ && !emulated)
     return fail(error_code::unsupported, "a queue of {} calls no functions of the host",
                 where().name());
-  FERRY_CHECK(capture_record::takes(*this));
+  FERRY_CHECK(capture_record::allows(*this));
   host_stream& on = host_ ? host_->stream : emulated_stream(stream());
   return on.put([call = std::move(work)]() -> result<void> {
     try {
@@ -127,7 +127,7 @@ result<void> queue::run(std::function<result<void>()> work) {
 }
 
 result<void> queue::copy(void* to, void const* from, std::size_t bytes) {
-  FERRY_CHECK(capture_record::takes(*this));
+  FERRY_CHECK(capture_record::allows(*this));
   if (bytes == 0) return {};
   device::state const& on = where().about();
   if (on.backend) return to_result(on.backend->copy(on.ordinal, stream(), to, from, bytes));
@@ -138,7 +138,7 @@ result<void> queue::copy(void* to, void const* from, std::size_t bytes) {
 }
 
 result<void> queue::fill(void* to, std::byte value, std::size_t bytes) {
-  FERRY_CHECK(capture_record::takes(*this));
+  FERRY_CHECK(capture_record::allows(*this));
   if (bytes == 0) return {};
   device::state const& on = where().about();
   if (on.backend)
