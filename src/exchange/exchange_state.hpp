@@ -104,6 +104,7 @@ struct microbatch::state final : capture_member {
   enum class stage { idle, sent, received, returned };
   stage at = stage::idle;
   bool captured = false;                 ///< whether the open step is being captured
+  bool capturing_call = false;           ///< whether the call that is under way is
   std::atomic<std::uint64_t> steps = 0;  ///< on the CPU: counted while other threads may look
   received last;
   send_rows sending;                    ///< of this step: later rounds send from it

@@ -43,6 +43,7 @@ result<bool> microbatch::state::expect(stage wanted, char const* call, queue con
                 "whole or not at all",
                 call, slot, capturing ? "within" : "outside of",
                 captured ? "within" : "outside of");
+  capturing_call = capturing;
   return capturing || q.is_asynchronous();
 }
 
@@ -99,7 +100,7 @@ bool microbatch::state::fills_caches(std::int64_t tokens) const {
 
 template <class Run>
 result<void> microbatch::state::run(queue& q, int blocks, Run const& kernels) {
-  FERRY_TRY(captured, capture_record::takes(q));
+  captured = capturing_call;
   if (captured) {
     if (capture_record* const record = capture_record::current()) record->add(*this);
   } else if (q.is_asynchronous()) {
