@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <utility>
 
@@ -16,6 +17,13 @@ namespace {
 /// Steps between two talks about who still has work: rare enough to cost nothing, and idle steps
 /// after the last end are cheap.
 constexpr int steps_between_talks = 8;
+
+/// Takes a row into a digest (FNV-1a, by words): runs whose logits differ in a bit differ in it.
+std::uint64_t digest_with(std::uint64_t digest, std::span<float const> row) {
+  if (digest == 0) digest = 0xCBF29CE484222325u;
+  for (float const x : row) digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * 0x100000001B3u;
+  return digest;
+}
 
 class stopwatch {
  public:
@@ -53,6 +61,7 @@ result<void> decoder::run_step(bool is_decode) {
   FERRY_TRY(matrix<float const> const logits,
             is_decode ? runner_.run(batch) : runner_.forward(batch));
   if (told_.wants_first_logits()) FERRY_CHECK(show_first(logits));
+  if (runner_.compute().where().kind() == device_kind::cpu) take_digests(logits);
   std::vector<std::int32_t> texts;
   for (std::size_t row = 0; row < batch_.ids.size(); ++row)
     texts.push_back(goes_on(row) ? batch_.slots[row] : -1);
@@ -83,6 +92,14 @@ result<void> decoder::show_first(matrix<float const> logits) {
     FERRY_CHECK(told_.on_first_logits(first_logits_));
   }
   return {};
+}
+
+void decoder::take_digests(matrix<float const> logits) {
+  for (std::size_t row = 0; row < batch_.ids.size(); ++row) {
+    std::uint64_t& digest = sequence_of(row).logits_digest;
+    digest = digest_with(
+        digest, {logits[static_cast<std::int64_t>(row)], static_cast<std::size_t>(logits.columns)});
+  }
 }
 
 result<void> decoder::take_row(std::size_t row, deepseek::chosen_token const& chosen) {

@@ -26,6 +26,8 @@ struct sequence {
   std::vector<std::int32_t> ids;
   std::size_t prompt_tokens;
   bool ended = false;
+  /// Of all its rows of logits, bit by bit; 0 on a device other than the CPU, which keeps them.
+  std::uint64_t logits_digest = 0;
 
   std::span<std::int32_t const> new_ids() const { return std::span(ids).subspan(prompt_tokens); }
 };
@@ -90,6 +92,7 @@ class decoder {
   bool goes_on(std::size_t row);
   result<void> take_row(std::size_t row, deepseek::chosen_token const& chosen);
   result<void> show_first(matrix<float const> logits);
+  void take_digests(matrix<float const> logits);
   result<bool> anyone_goes_on() const;
 
   step_runner& runner_;

@@ -176,6 +176,7 @@ contribution contribution_of(decoder const& d, exchange_counters const& traffic,
   for (auto const& s : d.sequences()) {
     c.prompts.push_back(s.prompt);
     c.new_tokens.emplace_back(s.new_ids().begin(), s.new_ids().end());
+    c.digests.push_back(s.logits_digest);
   }
   return c;
 }

@@ -170,7 +170,7 @@ void add_output(CLI::App& app, options& o) {
   app.add_option("--json", o.json_file, "write numbers, tokens and texts as one JSON object")
       ->type_name("FILE");
   app.add_option("--trace", o.trace_file,
-                 "write what ran when in the decode steps, as JSON for Perfetto or Chrome")
+                 "write what ran when in prefill and decode, as JSON for Perfetto or Chrome")
       ->type_name("FILE");
   app.add_option("--timeline", o.timeline_file, "draw a typical decode step of all ranks as SVG")
       ->type_name("FILE");

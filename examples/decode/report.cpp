@@ -23,6 +23,7 @@ json packed(contribution const& c) {
   for (auto const& s : c.steps) steps.push_back({s.seconds, s.tokens});
   return {{"prompts", c.prompts},
           {"new_tokens", c.new_tokens},
+          {"digests", c.digests},
           {"prefilled", {c.prefilled.tokens, c.prefilled.seconds}},
           {"decoded", {c.decoded.tokens, c.decoded.seconds}},
           {"steps", std::move(steps)},
@@ -41,8 +42,12 @@ void add(report& r, std::vector<step_time>& steps, json const& one) {
   auto const& prompts = one.at("prompts");
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     auto index = prompts[i].get<std::size_t>();
-    if (r.tokens.size() <= index) r.tokens.resize(index + 1);
+    if (r.tokens.size() <= index) {
+      r.tokens.resize(index + 1);
+      r.digests.resize(index + 1);
+    }
     one.at("new_tokens").at(i).get_to(r.tokens[index]);
+    one.at("digests").at(i).get_to(r.digests[index]);
   }
   add(r.prefilled, one.at("prefilled"));
   add(r.decoded, one.at("decoded"));
@@ -169,6 +174,10 @@ result<void> check_writable(std::filesystem::path const& file) {
 }
 
 result<void> write_json(report const& r, options const& o, int num_ranks) {
+  // As text: a number of 64 bits is more than many readers of JSON keep.
+  json digests = json::array();
+  for (std::uint64_t const d : r.digests)
+    digests.push_back(d == 0 ? json() : json(fmt::format("{:016x}", d)));
   json object = {
       {"ranks", num_ranks},
       {"model", o.model.string()},
@@ -193,6 +202,7 @@ result<void> write_json(report const& r, options const& o, int num_ranks) {
         {"moved_experts", r.balance.moved.experts_sent},
         {"moved_bytes", r.balance.moved.bytes_sent}}},
       {"tokens", r.tokens},
+      {"logits_digests", std::move(digests)},
       {"text", r.texts}};
   std::ofstream out(*o.json_file, std::ios::binary);
   // A directory's name need not be UTF-8.

@@ -23,6 +23,7 @@ namespace ferry::decode {
 struct contribution {
   std::vector<std::size_t> prompts = {};                   ///< index of each
   std::vector<std::vector<std::int32_t>> new_tokens = {};  ///< of each
+  std::vector<std::uint64_t> digests = {};                 ///< of each one's logits
   phase_numbers prefilled, decoded;
   std::vector<step_time> steps;
   exchange_counters traffic;
@@ -39,6 +40,7 @@ percentiles inter_token_latency(std::vector<step_time> steps);
 struct report {
   std::vector<std::vector<std::int32_t>> tokens;  ///< new ones, by prompt
   std::vector<std::string> texts;                 ///< of these; none without a tokenizer
+  std::vector<std::uint64_t> digests;             ///< of the logits, by prompt
   phase_numbers prefilled, decoded;               ///< all ranks' tokens, the slowest one's seconds
   percentiles latency;
   std::uint64_t dispatch_bytes = 0, dispatch_self_bytes = 0;

@@ -113,7 +113,7 @@ result<matrix<float const>> step_runner::run(deepseek::token_batch const& batch)
                      batch.positions.subspan(first, count)});
   }
   FERRY_CHECK(model_->bring(parts));
-  if (recorder_) recorder_->begin_step(steps_);
+  if (recorder_) recorder_->begin_step("decode", steps_);
   ++steps_;
   overlapped_ += step.overlapped;
   FERRY_CHECK(put(step.overlapped));
@@ -128,7 +128,12 @@ result<matrix<float const>> step_runner::run(deepseek::token_batch const& batch)
 }
 
 result<matrix<float const>> step_runner::forward(deepseek::token_batch const& batch) {
-  return model_->forward(compute_, batch);
+  if (!recorder_) return model_->forward(compute_, batch);
+  recorder_->begin_step("prefill", prefills_++);
+  model_->watch(recorder_.get());
+  auto done = model_->forward(compute_, batch);
+  model_->watch(nullptr);
+  return done;
 }
 
 }  // namespace ferry::decode

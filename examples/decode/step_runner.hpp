@@ -68,7 +68,7 @@ class step_runner {
   std::optional<graph> whole_graph_, split_graph_;
   std::unique_ptr<stage_recorder> recorder_;
   std::vector<float> logits_;  // of steps that were split
-  int steps_ = 0, overlapped_ = 0;
+  int prefills_ = 0, steps_ = 0, overlapped_ = 0;
 };
 
 }  // namespace ferry::decode

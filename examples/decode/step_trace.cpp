@@ -40,6 +40,7 @@ result<void> stage_recorder::after(queue& q, int microbatch, stage const& s) {
   return q.run([m = &mark_of(microbatch, s)]() -> result<void> {
     trace_span done = m->span;
     done.end_ns = trace::now();
+    done.phase = m->of->phase_;
     done.step = m->of->step_;
     m->of->trace_.add(done);
     return {};
@@ -50,7 +51,7 @@ result<std::vector<rank_span>> gather_spans(group const& ranks, trace const& min
   using json = nlohmann::json;
   json rows = json::array();
   for (trace_span const& s : mine.spans())
-    rows.push_back({s.name, s.queue, s.microbatch, s.layer, s.step, s.begin_ns, s.end_ns});
+    rows.push_back({s.name, s.queue, s.microbatch, s.layer, s.step, s.begin_ns, s.end_ns, s.phase});
   auto const cbor = json::to_cbor(rows);
   FERRY_TRY(auto const all, ranks.all_gather(std::as_bytes(std::span(cbor))));
   std::vector<rank_span> spans;
@@ -59,7 +60,7 @@ result<std::vector<rank_span>> gather_spans(group const& ranks, trace const& min
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       auto const* const first = reinterpret_cast<std::uint8_t const*>(all[rank].data());
       for (json const& s : json::from_cbor(first, first + all[rank].size()))
-        spans.push_back({static_cast<int>(rank), s[0], s[1], s[2], s[3], s[4], s[5], s[6]});
+        spans.push_back({static_cast<int>(rank), s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]});
     }
   } catch (json::exception const& e) {
     return error{error_code::malformed_input, fmt::format("a rank's trace: {}", e.what())};
@@ -91,9 +92,10 @@ result<void> write_trace(std::vector<rank_span> const& spans, std::filesystem::p
     out << (first ? "" : ",\n")
         << fmt::format(
                R"({{"ph":"X","name":"{}","cat":"microbatch {}","pid":{},"tid":{},"ts":{:.3f},)"
-               R"("dur":{:.3f},"args":{{"layer":{},"microbatch":{},"step":{}}}}})",
+               R"("dur":{:.3f},"args":{{"layer":{},"microbatch":{},"phase":"{}","step":{}}}}})",
                s.name, s.microbatch, s.rank, s.queue, static_cast<double>(s.begin_ns - start) / 1e3,
-               static_cast<double>(s.end_ns - s.begin_ns) / 1e3, s.layer, s.microbatch, s.step);
+               static_cast<double>(s.end_ns - s.begin_ns) / 1e3, s.layer, s.microbatch, s.phase,
+               s.step);
     first = false;
   }
   out << "\n]}\n";

@@ -23,8 +23,12 @@ class stage_recorder : public stage_watcher {
   /// Lifetime the lists of stages must outlive the recorder
   stage_recorder(std::span<stage_list const> lists, std::size_t capacity);
 
-  /// Number of the step that is put or launched next. The last one has run.
-  void begin_step(int number) { step_ = number; }
+  /// Number of the step that is put or launched next, and what it is part of: "prefill" or
+  /// "decode". The last one has run.
+  void begin_step(char const* phase, int number) {
+    phase_ = phase;
+    step_ = number;
+  }
 
   result<void> before(queue& q, int microbatch, stage const& s) override;
   result<void> after(queue& q, int microbatch, stage const& s) override;
@@ -41,6 +45,7 @@ class stage_recorder : public stage_watcher {
   std::span<stage_list const> lists_;
   std::vector<std::vector<mark>> marks_;
   trace trace_;
+  char const* phase_ = "";
   int step_ = 0;
 };
 
@@ -53,6 +58,7 @@ struct rank_span {
   int layer = -1;
   int step = 0;
   std::int64_t begin_ns = 0, end_ns = 0;
+  std::string phase = "decode";
 };
 
 /// Brings the spans of all ranks to rank 0; on the others the result is empty. Collective.
@@ -62,8 +68,8 @@ result<std::vector<rank_span>> gather_spans(group const& ranks, trace const& min
 /// Errors   io
 result<void> write_trace(std::vector<rank_span> const& spans, std::filesystem::path const& file);
 
-/// One step of all ranks as a picture: the one whose length is the median of those recorded.
-/// Errors   io; invalid_state nothing was recorded
+/// One decode step of all ranks as a picture: the one whose length is the median of those recorded.
+/// Errors   io; invalid_state no such step was recorded
 result<void> write_timeline(std::vector<rank_span> const& spans, std::filesystem::path const& file);
 /// The picture itself.
 std::string timeline_of(std::vector<rank_span> const& spans);

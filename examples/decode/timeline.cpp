@@ -45,6 +45,11 @@ struct extent {
   std::int64_t length() const { return end - begin; }
 };
 
+std::vector<rank_span> decode_spans(std::vector<rank_span> spans) {
+  std::erase_if(spans, [](rank_span const& s) { return s.phase != "decode"; });
+  return spans;
+}
+
 /// The step of median length among the later half, where everything is warm.
 int typical_step(std::vector<rank_span> const& spans) {
   std::map<int, extent> steps;
@@ -98,7 +103,8 @@ std::string axis(double scale, double length_ms, double bottom) {
 
 }  // namespace
 
-std::string timeline_of(std::vector<rank_span> const& spans) {
+std::string timeline_of(std::vector<rank_span> const& all_spans) {
+  std::vector<rank_span> const spans = decode_spans(all_spans);
   int const step = typical_step(spans);
   extent all;
   int ranks = 0, microbatches = 0;
@@ -146,7 +152,7 @@ std::string timeline_of(std::vector<rank_span> const& spans) {
 
 result<void> write_timeline(std::vector<rank_span> const& spans,
                             std::filesystem::path const& file) {
-  if (spans.empty())
+  if (decode_spans(spans).empty())
     return error{error_code::invalid_state, "no decode step was recorded that could be drawn"};
   std::ofstream out(file, std::ios::trunc);
   out << timeline_of(spans);

@@ -49,11 +49,12 @@ struct choice_matrix {
 
 /// What a rank brings to a step.
 struct dispatch_input {
-  const_tensor tokens;                       ///< [T, hidden], or [T, opaque_row_bytes] of bytes
-  choice_matrix choices;                     ///< [T, topk]
-  matrix<float const> weights = {};          ///< [T, topk]; no data means all ones
-  matrix<std::byte const> scales = {};       ///< opaque rows only: [T, opaque_scale_bytes]
-  std::int32_t const* num_tokens = nullptr;  ///< device memory, T <= tokens.rows; null: tokens.rows
+  const_tensor tokens;                  ///< [T, hidden], or [T, opaque_row_bytes] of bytes
+  choice_matrix choices;                ///< [T, topk]
+  matrix<float const> weights = {};     ///< [T, topk]; no data means all ones
+  matrix<std::byte const> scales = {};  ///< opaque rows only: [T, opaque_scale_bytes]
+  /// Device memory, T <= tokens.rows, read when the call runs; null: tokens.rows, in every replay.
+  std::int32_t const* num_tokens = nullptr;
   int layer = 0;  ///< equal on all ranks; below options.layers, where there are any
 };
 
@@ -103,6 +104,14 @@ struct token_sums {
   const_tensor rows;  ///< [ranks * max_tokens, hidden] of the type of expert rows
 };
 
+/// What may differ from call to call of a microbatch.
+struct call_options {
+  /// Blocks of this call's kernels: a budget of compute units (CPU: threads), so that what runs
+  /// beside them has the others. 1 to exchange_options::blocks, which is what 0 means; a graph
+  /// keeps the number of the captured call.
+  int blocks = 0;
+};
+
 class exchange;
 
 /// An independent slot of an exchange: one step at a time, in the order dispatch_send,
@@ -114,7 +123,8 @@ class exchange;
 ///          by `wait`; expert rows are given for all `received::capacity` positions, output rows
 ///          for all rows of tokens. A captured step is whole: from dispatch_send to combine_receive
 ///          or release in one capture; a launch of its graph is a step
-/// Errors   every call: invalid_state out of order (nothing changed, may be repeated) or on a
+/// Errors   every call: invalid_argument more blocks than the exchange was made for, or fewer than
+///          0; invalid_state out of order (nothing changed, may be repeated) or on a
 /// broken
 ///          group, with the first cause; unreachable, timeout naming the rank to blame, transport a
 ///          network that failed: after each of these the group is broken
@@ -128,33 +138,35 @@ class microbatch {
   ///          (options.round_tokens < max_tokens) `tokens` and `scales` until dispatch_receive has
   /// Lifetime keeps its own copy of choices and weights for the gather
   /// Errors   invalid_argument a shape, type, stride or T > max_tokens
-  result<void> dispatch_send(queue& q, dispatch_input const& input);
+  result<void> dispatch_send(queue& q, dispatch_input const& input, call_options const& with = {});
 
   /// Waits for every rank's tokens and lays them before the local experts.
   /// Errors   capacity an expert received more rows than the layout holds: none was written past
   ///          the end, the rest is in `last_received()`, the step goes on and must be ended
-  result<received> dispatch_receive(queue& q);
-  result<received> dispatch(queue& q, dispatch_input const& input);
+  result<received> dispatch_receive(queue& q, call_options const& with = {});
+  result<received> dispatch(queue& q, dispatch_input const& input, call_options const& with = {});
   received const& last_received() const;
 
   /// Sends the experts' results home, weighted and summed (per_rank) or row by row (per_choice).
   /// Shapes   expert_rows [positions, hidden] at the positions of `received`, for all layouts
   /// Order    reads `expert_rows` until the call has run on the queue; when a step takes rounds,
   ///          until combine_receive has
-  result<void> combine_send(queue& q, const_tensor expert_rows);
+  result<void> combine_send(queue& q, const_tensor expert_rows, call_options const& with = {});
   /// The same of sums: a row whose type is that of the wire is copied once, from where it lies.
   /// Errors   invalid_argument the exchange was made for per_choice
-  result<void> combine_send(queue& q, token_sums const& sums);
+  result<void> combine_send(queue& q, token_sums const& sums, call_options const& with = {});
 
   /// Sums the results of each own token into `output`.
   /// Shapes   output [T, hidden]; `added` [T, hidden] of the output's type, or no rows: a row that
   ///          is added last (residual, shared expert). `added` may be `output` itself
   /// Order    tokens without any expert get `added`, or zeros
-  result<void> combine_receive(queue& q, tensor output, const_tensor added = {});
-  result<void> combine(queue& q, const_tensor expert_rows, tensor output, const_tensor added = {});
+  result<void> combine_receive(queue& q, tensor output, const_tensor added = {},
+                               call_options const& with = {});
+  result<void> combine(queue& q, const_tensor expert_rows, tensor output, const_tensor added = {},
+                       call_options const& with = {});
 
   /// Ends a step whose results nobody wants. Collective, in place of combine.
-  result<void> release(queue& q);
+  result<void> release(queue& q, call_options const& with = {});
 
   /// Waits until all calls of this slot on the queue are done, and says how they went. Calls on
   /// queues that run by themselves return before that: what went wrong in them, and in launches of

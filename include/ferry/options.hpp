@@ -70,8 +70,9 @@ struct exchange_options {
   std::size_t opaque_row_bytes = 0;    ///< wire opaque: bytes of a row, any number
   std::size_t opaque_scale_bytes = 0;  ///< wire opaque: bytes of a row's scales, any number or 0
 
-  /// Blocks of each call, fixed like a grid on a GPU; on the CPU threads, and the queues that the
-  /// exchange runs on have as many teams.
+  /// Most blocks of a call, and those of every call that asks for no fewer (call_options); what can
+  /// wait at once is held against a device's room by it. On the CPU threads, and the queues that
+  /// the exchange runs on have as many teams.
   int blocks = 1;
   /// Teams per block, each of which moves a row at a time: 0 lets ferry choose; on the CPU one.
   int block_teams = 0;

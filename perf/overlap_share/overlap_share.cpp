@@ -3,8 +3,10 @@
 
 // How much of a step's communication is hidden behind compute? Two ranks, each with a thread for
 // compute and one for communication; a step is a few layers of compute, dispatch, compute, combine.
-// The same step is timed in four ways, in turn, in one run: computing only, communicating only, one
-// after the other, and as two microbatches that overlap.
+// It is timed in four ways, in turn, in one run: whole, one thing after the other; as two
+// microbatches that overlap; and as the same two microbatches with the compute, or the
+// communication, left out. The last two say what the overlapped step cannot go below: one
+// microbatch alone communicates in more time than two that are under way together.
 //
 // usage: ferry_overlap_share [--layers n] [--compute-us n] [--delay-us n] [--turns n]
 
@@ -16,8 +18,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,7 +35,7 @@ using clock_type = std::chrono::steady_clock;
 
 struct settings {
   int layers = 8;
-  int compute_us = 400;  // of a layer's tokens, all of them
+  int compute_us = 800;  // of a layer's tokens, all of them
   int delay_us = 200;    // longest pause of the network before an operation
   int turns = 30;
 };
@@ -143,7 +147,7 @@ class runner {
  public:
   runner(group const& ranks, exchange& ep, busywork& work, settings const& s, way w)
       : ranks_(ranks) {
-    int const parts = w == overlapped ? 2 : 1;
+    int const parts = w == in_turn ? 1 : 2;
     queue compute = queue::cpu_stream().value(), other = queue::cpu_stream().value();
     for (int i = 0; i < parts; ++i) {
       parts_.push_back(std::make_unique<part>(tokens / parts, ep.microbatch(i), work, s,
@@ -156,12 +160,12 @@ class runner {
     compute.wait(std::chrono::seconds(60)).value();
     graph_.emplace(capture(compute, [&] { return overlap_->run(lists_); }).value());
   }
-  double seconds() {
+  double milliseconds() {
     ranks_.barrier().value();
     auto const start = clock_type::now();
     graph_->launch(overlap_->compute()).value();
     overlap_->compute().wait(std::chrono::seconds(60)).value();
-    return seconds_since(start);
+    return 1e3 * seconds_since(start);
   }
 
  private:
@@ -172,25 +176,59 @@ class runner {
   std::optional<graph> graph_;
 };
 
-double median(std::vector<double> v) {
+/// Of values in order, the one that `part` of them lie below.
+double quantile(std::vector<double> v, double part) {
   std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
+  return v[static_cast<std::size_t>(part * static_cast<double>(v.size() - 1) + 0.5)];
+}
+
+/// What an overlapped step cannot go below: the longer of the two kinds of work, and the ends that
+/// nothing is left to hide behind: of the shorter kind, a stage of one microbatch. Where compute is
+/// longer that is the last way home, where communication is, the first compute.
+double bound_of(double computing_ms, double communicating_ms, int layers) {
+  constexpr double stages_of_a_layer = 2, microbatches = 2;
+  return std::max(computing_ms, communicating_ms) +
+         std::min(computing_ms, communicating_ms) / (stages_of_a_layer * microbatches * layers);
+}
+
+/// Of the time between a step in turn and the bound, how much the overlapped one saves. NaN where
+/// there is none to save.
+double share_of(double in_turn_ms, double overlapped_ms, double bound) {
+  return in_turn_ms > bound ? (in_turn_ms - overlapped_ms) / (in_turn_ms - bound)
+                            : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::string number_or_null(double x) {
+  return std::isnan(x) ? "null" : fmt::format("{:.3f}", x);
 }
 
 void report(settings const& s, std::array<std::vector<double>, num_ways> const& seen) {
   constexpr char const* names[] = {"computing", "communicating", "in_turn", "overlapped"};
-  std::array<double, num_ways> ms{};
-  for (std::size_t w = 0; w < num_ways; ++w) {
-    ms[w] = 1e3 * median(seen[w]);
-    fmt::print("{{\"way\":\"{}\",\"ms\":{:.3f},\"steps\":{}}}\n", names[w], ms[w], seen[w].size());
+  for (std::size_t w = 0; w < num_ways; ++w)
+    fmt::print(
+        "{{\"way\":\"{}\",\"ms\":{:.3f},\"least\":{:.3f},\"low\":{:.3f},\"high\":{:.3f},"
+        "\"steps\":{}}}\n",
+        names[w], quantile(seen[w], 0.5), quantile(seen[w], 0), quantile(seen[w], 0.25),
+        quantile(seen[w], 0.75), seen[w].size());
+  // A bound is the least that was seen: whatever else the machine does only adds to it, and adds
+  // most to work that never waits.
+  double const bound =
+      bound_of(quantile(seen[computing], 0), quantile(seen[communicating], 0), s.layers);
+  double const in_turn_ms = quantile(seen[in_turn], 0.5);
+  double const overlapped_ms = quantile(seen[overlapped], 0.5);
+  std::vector<double> shares;
+  for (std::size_t turn = 0; turn < seen[in_turn].size(); ++turn) {
+    double const share = share_of(seen[in_turn][turn], seen[overlapped][turn], bound);
+    if (!std::isnan(share)) shares.push_back(share);
   }
-  // What no overlap avoids: the first half's first compute, and the last half's last way home.
-  double const ends = std::min(ms[computing], ms[communicating]) / (4.0 * s.layers);
-  double const bound = std::max(ms[computing], ms[communicating]) + ends;
-  double const to_hide = ms[in_turn] - bound, hidden = ms[in_turn] - ms[overlapped];
-  fmt::print("{{\"bound_ms\":{:.3f},\"hidden_ms\":{:.3f},\"share_hidden\":{:.3f},\"cores\":{}}}\n",
-             bound, hidden, to_hide > 0 ? hidden / to_hide : 0.0,
-             std::thread::hardware_concurrency());
+  double const none = std::numeric_limits<double>::quiet_NaN();
+  fmt::print(
+      "{{\"bound_ms\":{:.3f},\"hidden_ms\":{:.3f},\"share_hidden\":{},\"share_low\":{},"
+      "\"share_high\":{},\"cores\":{}}}\n",
+      bound, in_turn_ms - overlapped_ms, number_or_null(share_of(in_turn_ms, overlapped_ms, bound)),
+      number_or_null(shares.empty() ? none : quantile(shares, 0.25)),
+      number_or_null(shares.empty() ? none : quantile(shares, 0.75)),
+      std::thread::hardware_concurrency());
 }
 
 void run_rank(group const& ranks, settings const& s) {
@@ -206,7 +244,7 @@ void run_rank(group const& ranks, settings const& s) {
     ways.push_back(std::make_unique<runner>(ranks, ep, work, s, static_cast<way>(w)));
   std::array<std::vector<double>, num_ways> seen;
   for (int turn = 0; turn < s.turns; ++turn)
-    for (std::size_t w = 0; w < num_ways; ++w) seen[w].push_back(ways[w]->seconds());
+    for (std::size_t w = 0; w < num_ways; ++w) seen[w].push_back(ways[w]->milliseconds());
   ranks.barrier().value();
   if (ranks.rank() == 0) report(s, seen);
 }

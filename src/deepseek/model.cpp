@@ -8,6 +8,7 @@
 #include "base/fail.hpp"
 #include "deepseek/host_experts.hpp"
 #include "deepseek/model_state.hpp"
+#include "exec/capture_record.hpp"
 
 #include <algorithm>
 #include <new>
@@ -238,7 +239,6 @@ result<model> model::load(checkpoint const& weights, model_config const& config,
     }
     for (std::size_t i = 0; i < s->microbatches.size(); ++i)
       s->make_stages(*s->microbatches[i], static_cast<int>(i));
-    for (auto const& b : s->microbatches) s->lists.push_back(b->stages);
     return model(std::move(s));
   } catch (std::bad_alloc const&) {
     return fail(error_code::out_of_memory, "no memory for the model's weights or buffers");
@@ -247,7 +247,7 @@ result<model> model::load(checkpoint const& weights, model_config const& config,
 
 result<void> model::state::admit_forward(queue const& q, token_batch const& batch) {
   FERRY_TRY(bool const captured, q.is_capturing());
-  if (captured) {
+  if (captured || capture_record::current()) {
     return fail(error_code::invalid_state,
                 "forward cannot be captured: a replay would run the same tokens again");
   }
@@ -272,7 +272,11 @@ result<void> model::forward(queue& q, token_batch const& batch, matrix<float> lo
   }
   model_batch& b = *s.microbatches[0];
   b.wanted = logits;
-  for (stage const& one : b.stages) FERRY_CHECK(one.put(q));
+  for (stage const& one : s.lists[0]) {
+    if (s.watcher != nullptr) FERRY_CHECK(s.watcher->before(q, 0, one));
+    FERRY_CHECK(one.put(q));
+    if (s.watcher != nullptr) FERRY_CHECK(s.watcher->after(q, 0, one));
+  }
   result<void> const done = q.is_asynchronous() ? wait(q) : result<void>{};
   b.wanted = {};
   return done;
@@ -301,6 +305,7 @@ result<void> model::bring(std::span<token_batch const> batches) {
                 s.options.where.name());
   }
   auto const vocabulary = static_cast<std::size_t>(s.config.vocab_size);
+  FERRY_CHECK(capture_record::refuses("bringing a batch"));
   FERRY_CHECK(s.admit(batches));
   for (auto const& b : s.microbatches) {
     b->own_logits.resize(static_cast<std::size_t>(s.options.max_tokens) * vocabulary);
@@ -370,6 +375,9 @@ std::span<float const> model::cached(int layer, int sequence, int position) cons
 }
 void model::observe(model_observer* observer) {
   state_->observer = observer;
+}
+void model::watch(stage_watcher* watcher) {
+  state_->watcher = watcher;
 }
 
 }  // namespace ferry::deepseek

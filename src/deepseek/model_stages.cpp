@@ -186,7 +186,8 @@ void model::state::make_stages(model_batch& b, int microbatch) {
     state* model;
     model_batch* batch;
   };
-  b.stages.push_back(
+  stage_list& stages = lists.emplace_back();
+  stages.push_back(
       {"embedding", compute, [this, &b](queue& q) {
          return q.run([both = of_batch{this, &b}] { return both.model->embed_batch(*both.batch); });
        }});
@@ -197,19 +198,19 @@ void model::state::make_stages(model_batch& b, int microbatch) {
     s.batch = &b;
     s.index = i;
     s.layer = &layers[static_cast<std::size_t>(i)];
-    b.stages.push_back({"attention", compute, computing<&layer_stages::attend>(s), false, i});
+    stages.push_back({"attention", compute, computing<&layer_stages::attend>(s), false, i});
     if (s.layer->moe) {
       s.slot = &exchange->microbatch(2 * microbatch + i % 2);
-      add_moe_stages(s, b.stages);
+      add_moe_stages(s, stages);
     } else {
-      b.stages.push_back({"dense", compute, computing<&layer_stages::run_dense>(s), false, i});
+      stages.push_back({"dense", compute, computing<&layer_stages::run_dense>(s), false, i});
     }
   }
-  b.stages.push_back({"head", compute, [this, &b](queue& q) {
-                        return q.run([both = of_batch{this, &b}] {
-                          return both.model->compute_logits(*both.batch);
-                        });
-                      }});
+  stages.push_back({"head", compute, [this, &b](queue& q) {
+                      return q.run([both = of_batch{this, &b}] {
+                        return both.model->compute_logits(*both.batch);
+                      });
+                    }});
 }
 
 }  // namespace ferry::deepseek

@@ -54,7 +54,6 @@ struct model_batch {
   moe_workspace moe_work;
 
   std::vector<std::unique_ptr<layer_stages>> layers;
-  stage_list stages;
 
   matrix<float> x(std::int64_t columns) { return dense(hidden.data(), count, columns); }
   matrix<float> normal(std::int64_t columns) { return dense(normalised.data(), count, columns); }
@@ -77,6 +76,7 @@ struct model::state {
   result<void> embed(std::span<std::int32_t const> ids, matrix<float> to) const;
   result<void> embed_batch(model_batch& b);
   result<void> compute_logits(model_batch& b);
+  /// Adds the list of this microbatch to `lists`.
   void make_stages(model_batch& b, int microbatch);
   void add_moe_stages(layer_stages& s, stage_list& to);
 
@@ -107,6 +107,7 @@ struct model::state {
 
   model_times times;
   model_observer* observer = nullptr;
+  stage_watcher* watcher = nullptr;  // of forwards
 };
 
 }  // namespace ferry::deepseek

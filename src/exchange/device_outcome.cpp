@@ -27,6 +27,7 @@ error broken_by(exchange_core const& core, error why) {
 
 microbatch::state::~state() {
   // What is still on the queue uses this slot's memory. It ends by itself at its deadline.
+  capture_record::scope const apart(nullptr);
   if (last_queue) static_cast<void>(last_queue->wait(2 * core.timeout()));
 }
 

@@ -4,6 +4,7 @@
 #include "exchange/device_rank.hpp"
 
 #include "base/fail.hpp"
+#include "exec/capture_record.hpp"
 #include "kernels/emulated_kernels.hpp"
 
 #include <algorithm>
@@ -67,6 +68,8 @@ gpu_waits device_rank::waits(int slot, std::chrono::milliseconds timeout) const 
 // In parts, through memory that the device reaches: a copy to any other memory of the host may
 // block until the device is idle.
 result<void> device_rank::transfer(void* to, void const* from, std::size_t size) const {
+  // The host looks now, whatever the calling thread captures.
+  capture_record::scope const apart(nullptr);
   FERRY_CHECK(reader_.copy(to, from, size));
   return reader_.wait(longest_read);
 }

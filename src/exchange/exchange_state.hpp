@@ -106,6 +106,7 @@ struct microbatch::state final : capture_member {
   enum class stage { idle, sent, received, returned };
   stage at = stage::idle;
   bool captured = false;                 ///< whether the open step is being captured
+  bool capturing_call = false;           ///< whether the call that is under way is
   std::atomic<std::uint64_t> steps = 0;  ///< on the CPU: counted while other threads may look
   received last;
   int layer = 0;                        ///< of the open step
@@ -120,18 +121,21 @@ struct microbatch::state final : capture_member {
   /// host looks at nothing that lies in memory.
   result<bool> expect(stage wanted, char const* call, queue const& q);
   result<void> check_queue(queue const& q) const;
+  /// Blocks of a call's kernels.
+  /// Errors   invalid_argument more than the exchange was made for, or fewer than 0
+  result<int> blocks_of(char const* call, call_options const& with) const;
   /// Whether a step of `tokens` tokens on each rank has more rows than the caches hold.
   bool fills_caches(std::int64_t tokens) const;
   /// Starts the way home of these rows.
-  result<void> give_back(queue& q, const_tensor const& rows, bool summed);
+  result<void> give_back(queue& q, int blocks, const_tensor const& rows, bool summed);
   /// Runs kernels on the queue, then reports what went wrong in them; on a device, what is known
   /// of it so far.
   template <class Run>
-  result<void> run(queue& q, Run const& kernels);
+  result<void> run(queue& q, int blocks, Run const& kernels);
   template <class Run>
-  result<void> run_on_cpu(cpu_executor& executor, Run const& kernels);
+  result<void> run_on_cpu(cpu_executor& executor, int blocks, Run const& kernels);
   template <class Run>
-  result<void> run_on_device(queue& q, Run const& kernels);
+  result<void> run_on_device(queue& q, int blocks, Run const& kernels);
 
   /// On a device: what has been recorded, if anything; breaks the group.
   result<void> failure_so_far() const;

@@ -36,13 +36,14 @@ result<bool> microbatch::state::expect(stage wanted, char const* call, queue con
     return fail(error_code::invalid_state, "{} on slot {} comes when {}, but now {}", call, slot,
                 name_of(wanted), name_of(at));
   FERRY_CHECK(check_queue(q));
-  FERRY_TRY(bool const capturing, q.is_capturing());
+  FERRY_TRY(bool const capturing, capture_record::takes(q));
   if (at != stage::idle && capturing != captured)
     return fail(error_code::invalid_state,
                 "{} on slot {} {} a capture, but the step was begun {} it: a step is captured "
                 "whole or not at all",
                 call, slot, capturing ? "within" : "outside of",
                 captured ? "within" : "outside of");
+  capturing_call = capturing;
   return capturing || q.is_asynchronous();
 }
 
@@ -81,6 +82,14 @@ result<void> microbatch::state::check_queue(queue const& q) const {
               core.options.blocks);
 }
 
+result<int> microbatch::state::blocks_of(char const* call, call_options const& with) const {
+  int const most = core.options.blocks;
+  if (with.blocks >= 0 && with.blocks <= most) return with.blocks ? with.blocks : most;
+  return fail(error_code::invalid_argument,
+              "{} on slot {} with {} blocks; the exchange was made for 1 to {}", call, slot,
+              with.blocks, most);
+}
+
 bool microbatch::state::fills_caches(std::int64_t tokens) const {
   static std::size_t const cache = last_cache_bytes();
   exchange_shape const& s = core.shape;
@@ -90,25 +99,26 @@ bool microbatch::state::fills_caches(std::int64_t tokens) const {
 }
 
 template <class Run>
-result<void> microbatch::state::run(queue& q, Run const& kernels) {
-  FERRY_TRY(captured, q.is_capturing());
+result<void> microbatch::state::run(queue& q, int blocks, Run const& kernels) {
+  captured = capturing_call;
   if (captured) {
     if (capture_record* const record = capture_record::current()) record->add(*this);
   } else if (q.is_asynchronous()) {
     last_queue = q;
   }
-  if (core.on_device) return run_on_device(q, kernels);
-  return q.on_host().stream.put(
-      [this, executor = &q.executor(), kernels] { return run_on_cpu(*executor, kernels); });
+  if (core.on_device) return run_on_device(q, blocks, kernels);
+  return q.on_host().stream.put([this, executor = &q.executor(), blocks, kernels] {
+    return run_on_cpu(*executor, blocks, kernels);
+  });
 }
 
 template <class Run>
-result<void> microbatch::state::run_on_device(queue& q, Run const& kernels) {
+result<void> microbatch::state::run_on_device(queue& q, int blocks, Run const& kernels) {
   device_rank const& rank = *core.on_device;
   FERRY_CHECK(failure_so_far());
   FERRY_CHECK(to_result(core.where.about().backend->make_current(core.where.ordinal())));
   device_launcher const launch{{.stream = q.stream(),
-                                .blocks = core.options.blocks,
+                                .blocks = blocks,
                                 .teams = core.block_teams,
                                 .peers = rank.peers(),
                                 .waits = rank.waits(slot, core.timeout()),
@@ -125,10 +135,11 @@ result<void> microbatch::state::run_on_device(queue& q, Run const& kernels) {
 }
 
 template <class Run>
-result<void> microbatch::state::run_on_cpu(cpu_executor& executor, Run const& kernels) {
+result<void> microbatch::state::run_on_cpu(cpu_executor& executor, int blocks, Run const& kernels) {
   FERRY_CHECK(core.ranks.usable());
   cpu_launch const with{
       &executor,
+      blocks,
       waits.get(),
       scratch,
       scratch_stride,
@@ -172,27 +183,30 @@ send_rows sending_of(step_frame const& frame, dispatch_input const& input) {
 
 // What is run takes its arguments by value: it may run later, and again.
 
-result<void> microbatch::dispatch_send(queue& q, dispatch_input const& input) {
+result<void> microbatch::dispatch_send(queue& q, dispatch_input const& input,
+                                       call_options const& with) {
   state& s = *state_;
   FERRY_TRY(bool const later, s.expect(state::stage::idle, "dispatch_send", q));
+  FERRY_TRY(int const blocks, s.blocks_of("dispatch_send", with));
   FERRY_CHECK(check_dispatch(s.core, input, later));
   s.most_tokens = std::min<std::int64_t>(input.tokens.rows, s.core.options.max_tokens);
   s.at = state::stage::sent;
   s.layer = input.layer;
-  return s.run(q, [&s, input](auto const& launch) {
+  return s.run(q, blocks, [&s, input](auto const& launch) {
     s.streams = s.fills_caches(input.tokens.rows);
     s.sending = sending_of(s.frame, input);
     launch(s.sending);
   });
 }
 
-result<received> microbatch::dispatch_receive(queue& q) {
+result<received> microbatch::dispatch_receive(queue& q, call_options const& with) {
   state& s = *state_;
   FERRY_TRY(bool const later, s.expect(state::stage::sent, "dispatch_receive", q));
+  FERRY_TRY(int const blocks, s.blocks_of("dispatch_receive", with));
   s.at = state::stage::received;
   // Always the same; not written again, because work that stands on a queue may be reading it.
   if (!s.last.starts) s.last = view_of(s.core, s.frame);
-  FERRY_CHECK(s.run(q, [&s, layer = s.layer](auto const& launch) {
+  FERRY_CHECK(s.run(q, blocks, [&s, layer = s.layer](auto const& launch) {
     // How many rounds the step takes is known once round 0 is received.
     for (int r = 0; launch.comes(r); ++r) {
       if (r > 0) {
@@ -211,32 +225,37 @@ result<received> microbatch::dispatch_receive(queue& q) {
   return fits.error();
 }
 
-result<received> microbatch::dispatch(queue& q, dispatch_input const& input) {
-  FERRY_CHECK(dispatch_send(q, input));
-  return dispatch_receive(q);
+result<received> microbatch::dispatch(queue& q, dispatch_input const& input,
+                                      call_options const& with) {
+  FERRY_CHECK(dispatch_send(q, input, with));
+  return dispatch_receive(q, with);
 }
 
 received const& microbatch::last_received() const {
   return state_->last;
 }
 
-result<void> microbatch::combine_send(queue& q, const_tensor expert_rows) {
+result<void> microbatch::combine_send(queue& q, const_tensor expert_rows,
+                                      call_options const& with) {
   state& s = *state_;
   FERRY_TRY(bool const later, s.expect(state::stage::received, "combine_send", q));
+  FERRY_TRY(int const blocks, s.blocks_of("combine_send", with));
   FERRY_CHECK(check_expert_rows(s, expert_rows, later));
-  return s.give_back(q, expert_rows, false);
+  return s.give_back(q, blocks, expert_rows, false);
 }
 
-result<void> microbatch::combine_send(queue& q, token_sums const& sums) {
+result<void> microbatch::combine_send(queue& q, token_sums const& sums, call_options const& with) {
   state& s = *state_;
   FERRY_CHECK(s.expect(state::stage::received, "combine_send", q));
+  FERRY_TRY(int const blocks, s.blocks_of("combine_send", with));
   FERRY_CHECK(check_token_sums(s, sums));
-  return s.give_back(q, sums.rows, true);
+  return s.give_back(q, blocks, sums.rows, true);
 }
 
-result<void> microbatch::state::give_back(queue& q, const_tensor const& rows, bool summed) {
+result<void> microbatch::state::give_back(queue& q, int blocks, const_tensor const& rows,
+                                          bool summed) {
   at = stage::returned;
-  return run(q, [this, rows, summed](auto const& launch) {
+  return run(q, blocks, [this, rows, summed](auto const& launch) {
     returning = {.frame = frame,
                  .rows = rows.data,
                  .row_stride = rows.stride_bytes(),
@@ -251,11 +270,13 @@ result<void> microbatch::state::give_back(queue& q, const_tensor const& rows, bo
   });
 }
 
-result<void> microbatch::combine_receive(queue& q, tensor output, const_tensor added) {
+result<void> microbatch::combine_receive(queue& q, tensor output, const_tensor added,
+                                         call_options const& with) {
   state& s = *state_;
   FERRY_TRY(bool const later, s.expect(state::stage::returned, "combine_receive", q));
+  FERRY_TRY(int const blocks, s.blocks_of("combine_receive", with));
   FERRY_CHECK(check_output(s, output, added, later));
-  FERRY_CHECK(s.run(q, [&s, output, added](auto const& launch) {
+  FERRY_CHECK(s.run(q, blocks, [&s, output, added](auto const& launch) {
     gather_rows gathering{.frame = s.frame,
                           .output = output.data,
                           .output_stride = output.stride_bytes(),
@@ -278,18 +299,18 @@ result<void> microbatch::combine_receive(queue& q, tensor output, const_tensor a
 }
 
 result<void> microbatch::combine(queue& q, const_tensor expert_rows, tensor output,
-                                 const_tensor added) {
+                                 const_tensor added, call_options const& with) {
   FERRY_TRY(bool const later, state_->expect(state::stage::received, "combine", q));
   FERRY_CHECK(check_output(*state_, output, added, later));
-  FERRY_CHECK(combine_send(q, expert_rows));
-  return combine_receive(q, output, added);
+  FERRY_CHECK(combine_send(q, expert_rows, with));
+  return combine_receive(q, output, added, with);
 }
 
-result<void> microbatch::release(queue& q) {
+result<void> microbatch::release(queue& q, call_options const& with) {
   state& s = *state_;
-  FERRY_TRY(bool const later, s.expect(state::stage::received, "release", q));
-  static_cast<void>(later);
-  FERRY_CHECK(s.run(q, [&s](auto const& launch) {
+  FERRY_CHECK(s.expect(state::stage::received, "release", q));
+  FERRY_TRY(int const blocks, s.blocks_of("release", with));
+  FERRY_CHECK(s.run(q, blocks, [&s](auto const& launch) {
     launch(return_rows{.frame = s.frame, .credit_only = true});
     launch(gather_rows{.frame = s.frame, .skip = true});
     ++s.steps;

@@ -36,6 +36,7 @@ exchange_shape shape_of(exchange_options const& options, int rank, int num_ranks
   s.topk = options.topk;
   s.hidden = options.hidden;
   s.max_tokens = options.max_tokens;
+  s.most_blocks = options.blocks;
   s.round_tokens = options.round_tokens ? options.round_tokens : options.max_tokens;
   s.chunk_tokens = options.chunk_tokens ? options.chunk_tokens
                                         : default_chunk_tokens(options.max_tokens, on_device);

@@ -51,6 +51,16 @@ class capture_record {
   /// The capture that the calling thread's calls may belong to, or null.
   static capture_record* current();
 
+  /// Whether a call on `q` by this thread is captured.
+  /// Errors   invalid_state it would be done once, now, and by no replay: the thread captures, and
+  ///          `q` takes no part; or `q` is captured, and the thread takes no part
+  static result<bool> takes(queue const& q);
+  /// The same errors, where the answer is of no interest: asks a vendor's runtime within captures
+  /// alone.
+  static result<void> allows(queue const& q);
+  /// Errors   invalid_state the thread captures, and a replay could not repeat `what`
+  static result<void> refuses(char const* what);
+
   /// Lets the calling thread take part in a capture (null: in none) while it lives.
   class scope {
    public:

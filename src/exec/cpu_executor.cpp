@@ -27,16 +27,16 @@ void cpu_executor::stop() {
   for (auto& worker : workers_) worker.join();
 }
 
-void cpu_executor::run_on_all(task t) {
+void cpu_executor::run_on(task t) {
   std::lock_guard turn(one_at_a_time_);
   {
     std::lock_guard lock(mutex_);
     task_ = t;
-    running_ = static_cast<int>(workers_.size());
+    running_ = t.teams - 1;
     ++generation_;
   }
   start_.notify_all();
-  t.call(t.work, 0, teams());
+  t.call(t.work, 0, t.teams);
   std::unique_lock lock(mutex_);
   finished_.wait(lock, [this] { return running_ == 0; });
 }
@@ -49,9 +49,9 @@ void cpu_executor::work_loop(int index) {
     if (stop_) return;
     seen = generation_;
     task const t = task_;
-    int const teams = 1 + static_cast<int>(workers_.size());
+    if (index >= t.teams) continue;
     lock.unlock();
-    t.call(t.work, index, teams);
+    t.call(t.work, index, t.teams);
     lock.lock();
     if (--running_ == 0) finished_.notify_one();
   }

@@ -4,8 +4,11 @@
 #include <ferry/exec/event.hpp>
 
 #include "base/fail.hpp"
+#include "exec/capture_record.hpp"
 #include "exec/device_backend.hpp"
 #include "exec/queue_stream.hpp"
+
+#include <atomic>
 
 namespace ferry {
 
@@ -23,9 +26,19 @@ struct event::state {
                 q.where().name());
   }
 
+  // A vendor's runtime would break the capture off, and say so at its end.
+  result<void> may_hold(queue const& q) const {
+    if (!capture_record::current() || captured) return {};
+    FERRY_TRY(bool const capturing, q.is_capturing());
+    if (!capturing) return {};
+    return fail(error_code::invalid_state,
+                "a captured queue cannot wait for an event that was recorded outside the capture");
+  }
+
   device where;
-  void* handle = nullptr;  ///< on other devices
-  host_event on_host;      ///< on the CPU
+  std::atomic<bool> captured = false;  ///< whether it was last recorded in a capture
+  void* handle = nullptr;              ///< on other devices
+  host_event on_host;                  ///< on the CPU
 };
 
 result<event> event::on(device const& where) {
@@ -39,6 +52,7 @@ result<event> event::on(device const& where) {
 
 result<void> event::record(queue& q) {
   FERRY_TRY(device_backend const* const backend, state_->backend_for(q));
+  FERRY_TRY(state_->captured, capture_record::takes(q));
   if (!backend) {
     q.on_host().stream.record(state_->on_host);
     return {};
@@ -48,8 +62,12 @@ result<void> event::record(queue& q) {
 
 result<void> event::hold(queue& q) const {
   FERRY_TRY(device_backend const* const backend, state_->backend_for(q));
-  if (!backend) return q.on_host().stream.wait_for(state_->on_host);
-  return to_result(backend->wait_event(state_->where.ordinal(), q.stream(), state_->handle));
+  FERRY_CHECK(state_->may_hold(q));
+  FERRY_CHECK(!backend ? q.on_host().stream.wait_for(state_->on_host)
+                       : to_result(backend->wait_event(state_->where.ordinal(), q.stream(),
+                                                       state_->handle)));
+  // An event of the capture has drawn the queue in.
+  return capture_record::allows(q);
 }
 
 result<bool> event::happened() const {

@@ -50,10 +50,42 @@ result<void> call(std::function<result<void>()> const& work) {
   }
 }
 
+// Elsewhere an engine may capture its own stream, by the vendor's means.
+bool runs_on_host(queue const& q) {
+  device_kind const kind = q.where().kind();
+  return kind == device_kind::cpu || kind == device_kind::emulated;
+}
+
 }  // namespace
 
 capture_record* capture_record::current() {
   return joined_by_this_thread;
+}
+
+result<bool> capture_record::takes(queue const& q) {
+  FERRY_TRY(bool const capturing, q.is_capturing());
+  if (capturing == (current() != nullptr)) return capturing;
+  if (!capturing)
+    return fail(error_code::invalid_state,
+                "a call within a capture on a queue of {} outside of it, which no replay would "
+                "repeat: let the queue wait for an event of the capture first",
+                q.where().name());
+  if (!runs_on_host(q)) return true;
+  return fail(error_code::invalid_state,
+              "a queue of {} is being captured by another thread than the one that calls",
+              q.where().name());
+}
+
+result<void> capture_record::allows(queue const& q) {
+  if (!current() && !runs_on_host(q)) return {};
+  FERRY_CHECK(takes(q));
+  return {};
+}
+
+result<void> capture_record::refuses(char const* what) {
+  if (!current()) return {};
+  return fail(error_code::invalid_state, "{} cannot be captured: a replay would not repeat it",
+              what);
 }
 
 capture_record::scope::scope(capture_record* joined) : before_(joined_by_this_thread) {
@@ -65,6 +97,7 @@ capture_record::scope::~scope() {
 }
 
 result<graph> capture(queue& q, std::function<result<void>()> const& work) {
+  FERRY_CHECK(capture_record::refuses("a capture"));
   graph made;
   made.state_ = std::make_shared<graph::state>(q.where());
   FERRY_CHECK(made.state_->begin(q));
@@ -90,7 +123,7 @@ result<void> graph::launch(queue& q) const {
     return fail(error_code::invalid_argument, "a graph of {} and a queue of {}",
                 state_->where.name(), q.where().name());
   FERRY_TRY(bool const capturing, q.is_capturing());
-  if (capturing)
+  if (capturing || capture_record::current())
     return fail(error_code::invalid_state, "a graph cannot be launched within a capture");
   for (capture_member* const m : state_->members) FERRY_CHECK(m->may_launch(q));
   if (state_->on_host) return q.on_host().stream.launch(state_->on_host);

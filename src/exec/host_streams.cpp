@@ -78,8 +78,15 @@ class host_capture {
   std::size_t signals_ = 0;
 };
 
-bool host_event::has_happened() {
+error host_event::is_in_a_graph() {
+  return fail(error_code::invalid_state,
+              "an event that was last recorded in a capture is a place in its graph: record it "
+              "again behind a launch");
+}
+
+result<bool> host_event::has_happened() {
   std::lock_guard const lock(guard_);
+  if (in_a_graph_) return is_in_a_graph();
   std::lock_guard const counting(count_->guard);
   return count_->happened >= recorded_;
 }
@@ -237,6 +244,7 @@ result<void> host_stream::put(host_job job) {
 void host_stream::record(host_event& e) {
   std::lock_guard const lock(guard_);
   std::lock_guard const changing(e.guard_);
+  e.in_a_graph_ = capture_ != nullptr;
   if (capture_) {
     e.captured_in_ = capture_;
     e.signal_ = capture_->new_signal();
@@ -271,6 +279,7 @@ result<void> host_stream::wait_for(host_event& e) {
     capture_->add(branch_, {.waits = static_cast<std::ptrdiff_t>(e.signal_)});
     return {};
   }
+  if (e.in_a_graph_) return host_event::is_in_a_graph();
   auto const wait = [count = e.count_, turn = e.recorded_] { return count->wait_until(turn); };
   changing.unlock();
   if (by_ == host_worker::own_thread) {

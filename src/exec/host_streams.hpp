@@ -24,10 +24,12 @@ class host_capture;
 /// A point in a stream (see event.hpp).
 class host_event {
  public:
-  bool has_happened();
+  /// Errors   invalid_state it was recorded in a capture: it is a place in a graph
+  result<bool> has_happened();
 
  private:
   friend class host_stream;
+  static error is_in_a_graph();
   struct count {
     /// Errors   timeout the queue it was recorded on did not come so far
     result<void> wait_until(std::uint64_t turn);
@@ -40,6 +42,7 @@ class host_event {
   std::mutex guard_;
   std::uint64_t recorded_ = 0;
   std::shared_ptr<count> count_ = std::make_shared<count>();
+  bool in_a_graph_ = false;  ///< when it was last recorded
   std::weak_ptr<host_capture> captured_in_;
   std::size_t signal_ = 0;
 };

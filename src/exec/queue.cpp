@@ -4,6 +4,7 @@
 #include <ferry/exec/queue.hpp>
 
 #include "base/fail.hpp"
+#include "exec/capture_record.hpp"
 #include "exec/device_backend.hpp"
 #include "exec/emulated/emulated_backend.hpp"
 #include "exec/queue_stream.hpp"
@@ -114,6 +115,7 @@ result<void> queue::run(std::function<result<void>()> work) {
   if (!host_ && !emulated)
     return fail(error_code::unsupported, "a queue of {} calls no functions of the host",
                 where().name());
+  FERRY_CHECK(capture_record::allows(*this));
   host_stream& on = host_ ? host_->stream : emulated_stream(stream());
   return on.put([call = std::move(work)]() -> result<void> {
     try {
@@ -125,6 +127,7 @@ result<void> queue::run(std::function<result<void>()> work) {
 }
 
 result<void> queue::copy(void* to, void const* from, std::size_t bytes) {
+  FERRY_CHECK(capture_record::allows(*this));
   if (bytes == 0) return {};
   device::state const& on = where().about();
   if (on.backend) return to_result(on.backend->copy(on.ordinal, stream(), to, from, bytes));
@@ -135,6 +138,7 @@ result<void> queue::copy(void* to, void const* from, std::size_t bytes) {
 }
 
 result<void> queue::fill(void* to, std::byte value, std::size_t bytes) {
+  FERRY_CHECK(capture_record::allows(*this));
   if (bytes == 0) return {};
   device::state const& on = where().about();
   if (on.backend)
@@ -150,6 +154,7 @@ namespace {
 
 // A vendor's runtime would break the capture off if it were asked.
 result<void> not_captured(queue const& q) {
+  FERRY_CHECK(capture_record::refuses("a wait for a queue"));
   FERRY_TRY(bool const capturing, q.is_capturing());
   if (capturing)
     return fail(error_code::invalid_state, "a queue cannot be waited for while it is captured");
@@ -159,8 +164,8 @@ result<void> not_captured(queue const& q) {
 }  // namespace
 
 result<bool> queue::done() const {
-  if (host_) return host_->stream.is_done();
   FERRY_CHECK(not_captured(*this));
+  if (host_) return host_->stream.is_done();
   device::state const& on = where().about();
   bool is_done = true;
   FERRY_CHECK(to_result(on.backend->stream_done(on.ordinal, stream(), &is_done)));

@@ -43,9 +43,7 @@ struct group::membership {
   /// One collective at a time; whatever may leave the ranks out of step breaks the group.
   template <class Call>
   auto collective(Call call) -> decltype(call()) {
-    if (capture_record::current())
-      return fail(error_code::invalid_state,
-                  "a collective of the group cannot be captured: a replay would not repeat it");
+    FERRY_CHECK(capture_record::refuses("a collective of the group"));
     std::lock_guard const one_at_a_time(collectives);
     FERRY_CHECK(usable());
     auto outcome = call();

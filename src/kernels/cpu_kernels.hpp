@@ -19,6 +19,7 @@ namespace ferry {
 /// What a launch needs beside the kernel.
 struct cpu_launch {
   cpu_executor* executor;
+  int blocks;  ///< of the executor's teams, the first ones run
   waiter* waits;
   std::byte* scratch;  ///< [teams, scratch_stride]
   std::size_t scratch_stride;

@@ -44,7 +44,7 @@ template <class Level, class Kernel>
 void launch(cpu_launch const& with, Kernel const& kernel) {
   // A rank whose wait failed stores nothing more into a peer's window (R9).
   if (with.waits->failed()) return;
-  with.executor->run(on_all_teams<Level, Kernel>{with, kernel});
+  with.executor->run(with.blocks, on_all_teams<Level, Kernel>{with, kernel});
 }
 
 template <class Level>

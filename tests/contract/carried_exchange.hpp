@@ -262,7 +262,8 @@ inline carried carry_exchange(transport_maker const& make, carry_settings const&
   std::vector<std::thread> ranks;
   for (int r = 0; r < s.ranks; ++r)
     ranks.emplace_back([&, r] {
-      group const g = join(meeting.rank(r), {.timeout = s.timeout}).value();
+      // Meeting is not what the deadline is about: threads may start late on a loaded machine.
+      group const g = join(meeting.rank(r), {.timeout = std::chrono::seconds(60)}).value();
       carried_rank rank(s, g, r, windows, make);
       // Windows are zero before anybody writes (R1).
       if (result<void> const all_here = g.barrier(); !all_here) {

@@ -72,7 +72,7 @@ TEST_P(broken_transport, ends_an_exchange_with_an_error_and_never_with_wrong_dat
                                      {.ranks = 3, .steps = 60, .timeout = deadline});
     for (std::size_t r = 0; r < 3; ++r) {
       EXPECT_EQ(c.errors[r].find("wrong data"), std::string::npos) << c.errors[r];
-      EXPECT_LT(c.longest_call[r], deadline + 1000ms);
+      EXPECT_LT(c.longest_call[r], deadline + 10s);
       with_error += c.codes[r].has_value();
       EXPECT_TRUE(c.codes[r]) << "rank " << r << " noticed nothing: " << c.errors[r];
       of_transport += c.codes[r] == error_code::transport;

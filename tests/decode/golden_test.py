@@ -138,28 +138,44 @@ MANNERS = [["--graph"]] + [
     for driver in ("interleaved", "handed_over", "concurrent") for graph in ([], ["--graph"])]
 
 
-def overlap(o):
-    """Captured, split, and both: not a bit of the logits differs from the plain run's.
-
-    FERRY_TEST_EFFORT above 1 runs 200 steps instead of 40."""
-    steps = 200 if int(os.environ.get("FERRY_TEST_EFFORT", "1")) > 1 else 40
-    directory = os.path.join(o.models, o.model)
-    prompts = prompts_of(directory)
-    short = sorted(prompts, key=lambda p: len(p["tokens"][1]))[:2]
-    # Three sequences on one rank; one or none on each of eight.
-    a = ["--model", directory, "--max-new-tokens", str(steps), "--ignore-eos"]
-    for p in (short[0], short[-1], short[0]):
-        a += ["--token-ids", " ".join(map(str, p["tokens"][1]))]
-    plain = ranks.decode(o.program, o.ranks, a, True)
-    assert plain[2]
-    for manner in MANNERS:
+def same_bits(o, steps, a):
+    """Captured, split, and both, by every driver: the logits of all prompts are the plain run's."""
+    def run(manner):
         numbers, _, raw = ranks.decode(o.program, o.ranks, a + manner, True)
-        assert raw == plain[2], "%s: logits are other ones" % manner
-        assert numbers["tokens"] == plain[0]["tokens"], manner
-        split = "--microbatches" in manner
-        assert numbers["overlapped_steps"] == (steps - 1 if split else 0), numbers
-    numbers, _, raw = ranks.decode(o.program, o.ranks, a + ["--microbatches", "auto"], True)
-    assert raw == plain[2], "auto: logits are other ones"
+        assert raw and numbers["logits_digests"], numbers
+        return raw, numbers["logits_digests"], numbers["tokens"], numbers["overlapped_steps"]
+
+    plain = run([])
+    assert len(set(plain[1])) > 1 and plain[3] == 0, plain[1:]
+    for manner in MANNERS + [["--microbatches", "auto"], ["--microbatches", "auto", "--graph"]]:
+        other = run(manner)
+        for what, x, y in zip(("the first prompt's logits", "logits", "tokens"), other, plain):
+            assert x == y, "%s: %s are other ones" % (manner, what)
+        if "auto" not in manner:
+            assert other[3] == (steps - 1 if "--microbatches" in manner else 0), (manner, other[3])
+
+
+def overlap(o):
+    """Not a bit depends on graphs and microbatches.
+
+    FERRY_TEST_EFFORT above 1 runs 200 steps instead of 40, on both models, and the demo model."""
+    full = int(os.environ.get("FERRY_TEST_EFFORT", "1")) > 1
+    steps = 200 if full else 40
+    for model in ("tiny-A", "tiny-B") if full else (o.model,):
+        directory = os.path.join(o.models, model)
+        short = sorted(prompts_of(directory), key=lambda p: len(p["tokens"][1]))[:2]
+        # Three sequences on one rank; one or none on each of eight.
+        a = ["--model", directory, "--max-new-tokens", str(steps), "--ignore-eos"]
+        for p in (short[0], short[-1], short[0]):
+            a += ["--token-ids", " ".join(map(str, p["tokens"][1]))]
+        same_bits(o, steps, a)
+        print("%s on %d ranks: %d steps" % (model, o.ranks, steps))
+    if full:
+        a = ["--model", o.demo, "--max-new-tokens", str(steps), "--ignore-eos"]
+        for text in ("Once upon a time", "The", "In the garden"):
+            a += ["--prompt", text]
+        same_bits(o, steps, a)
+        print("demo model on %d ranks: %d steps" % (o.ranks, steps))
 
 
 def random_placement(rng, layers, experts, count, redundant, path):
@@ -222,10 +238,13 @@ def pictures(o):
         trace, timeline = os.path.join(d, "trace.json"), os.path.join(d, "step.svg")
         a = arguments_for(os.path.join(o.models, o.model), [prompt, prompt, prompt], "--graph",
                           "--microbatches", "2", "--trace", trace, "--timeline", timeline)
-        ranks.decode(o.program, o.ranks, a)
+        ranks.decode(o.program, o.ranks, a, False, o.how)
         with open(trace, encoding="utf-8") as f:
             events = json.load(f)["traceEvents"]
-        spans = [e for e in events if e["ph"] == "X"]
+        traced = [e for e in events if e["ph"] == "X"]
+        spans = [e for e in traced if e["args"]["phase"] == "decode"]
+        prefill = [e for e in traced if e["args"]["phase"] == "prefill"]
+        assert len(traced) == len(spans) + len(prefill)
         for rank in range(o.ranks):
             mine = [e for e in spans if e["pid"] == rank]
             for name in ("attention", "gate", "dispatch_send", "dispatch_receive", "experts",
@@ -235,9 +254,15 @@ def pictures(o):
                     assert len(found) % (NEW_TOKENS - 1) == 0 and found, (rank, name, part)
                     on = 1 if name.startswith(("dispatch", "combine")) else 0
                     assert all(e["tid"] == on and e["dur"] >= 0 for e in found), name
+                # A prompt goes through the same stages, in one piece.
+                found = [e for e in prefill if e["pid"] == rank and e["name"] == name]
+                assert found and all(e["args"]["microbatch"] == 0 and e["dur"] >= 0
+                                     and e["tid"] == (1 if name.startswith(("dispatch", "combine"))
+                                                      else 0) for e in found), (rank, name)
             # One thing at a time on each track.
             for track in (0, 1):
-                line = sorted((e["ts"], e["ts"] + e["dur"]) for e in mine if e["tid"] == track)
+                line = sorted((e["ts"], e["ts"] + e["dur"]) for e in traced
+                              if e["pid"] == rank and e["tid"] == track)
                 assert all(a[1] <= b[0] + 0.002 for a, b in zip(line, line[1:])), (rank, track)
             # Within a microbatch each stage waits for the one before.
             for part in (0, 1):

@@ -31,6 +31,7 @@ contribution of_rank(int rank) {
   for (std::size_t i = r; i < 5; i += 3) {
     c.prompts.push_back(i);
     c.new_tokens.push_back({static_cast<std::int32_t>(10 * i), 7});
+    c.digests.push_back(1000 + i);
   }
   c.prefilled = {rank + 1, 0.5 - 0.1 * rank};
   c.decoded = {2 * rank, 1.0 + rank};
@@ -58,6 +59,7 @@ TEST(report, brings_every_ranks_numbers_together) {
   EXPECT_THAT(at_first.tokens,
               ElementsAre(ElementsAre(0, 7), ElementsAre(10, 7), ElementsAre(20, 7),
                           ElementsAre(30, 7), ElementsAre(40, 7)));
+  EXPECT_THAT(at_first.digests, ElementsAre(1000u, 1001u, 1002u, 1003u, 1004u));
   EXPECT_EQ(at_first.prefilled.tokens, 6);
   EXPECT_EQ(at_first.prefilled.seconds, 0.5);
   EXPECT_EQ(at_first.decoded.tokens, 6);
@@ -80,6 +82,7 @@ TEST(report, writes_one_json_object) {
   r.texts = {"a\n", "\u00e9"};
   r.decoded = {4, 2.0};
   r.expert_load = {3, 1};
+  r.digests = {0xfeed, ~std::uint64_t{0}};
   ASSERT_TRUE(write_json(r, o, 2));
   auto j = nlohmann::json::parse(std::ifstream(*o.json_file));
   EXPECT_EQ(j.at("ranks"), 2);
@@ -88,6 +91,7 @@ TEST(report, writes_one_json_object) {
   EXPECT_EQ(j.at("decode_tokens_per_second"), 2.0);
   EXPECT_EQ(j.at("tokens"), nlohmann::json({{1, 2}, {3}}));
   EXPECT_EQ(j.at("text"), nlohmann::json({"a\n", "\u00e9"}));
+  EXPECT_EQ(j.at("logits_digests"), nlohmann::json({"000000000000feed", "ffffffffffffffff"}));
   EXPECT_EQ(j.at("expert_load_max_over_mean"), 1.5);
   for (auto const* name : {"prefill_tokens", "prefill_seconds", "decode_tokens", "decode_seconds",
                            "itl_ms", "dispatch_bytes", "dispatch_self_bytes", "combine_bytes",

@@ -43,10 +43,23 @@ TEST(timeline, takes_the_median_of_the_later_steps) {
   EXPECT_THAT(timeline_of(spans), HasSubstr("2.00 ms"));
 }
 
+TEST(timeline, draws_no_prefill) {
+  std::vector<rank_span> spans = steps(9);
+  rank_span prompt = spans.back();
+  prompt.phase = "prefill";
+  prompt.name = "of a prompt";
+  for (prompt.step = 0; prompt.step < 9; ++prompt.step) spans.push_back(prompt);
+  EXPECT_EQ(timeline_of(spans), timeline_of(steps(9)));
+}
+
 TEST(timeline, refuses_to_draw_nothing) {
-  result<void> const r = write_timeline({}, "unused.svg");
-  ASSERT_FALSE(r);
-  EXPECT_EQ(r.error().code, error_code::invalid_state);
+  std::vector<rank_span> prompts = steps(2);
+  for (rank_span& s : prompts) s.phase = "prefill";
+  for (auto const& spans : {std::vector<rank_span>(), prompts}) {
+    result<void> const r = write_timeline(spans, "unused.svg");
+    ASSERT_FALSE(r);
+    EXPECT_EQ(r.error().code, error_code::invalid_state);
+  }
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-// Once an exchange and its graphs are made, no call allocates, and the only system calls are those
-// by which threads wait for each other.
+// Once an exchange, its graphs and an overlap are made, no call allocates, and the only system
+// calls are those by which threads wait for each other.
 
-#include "exchange/captured_step.hpp"
+#include "exchange/overlapped_steps.hpp"
 
 #include <gtest/gtest.h>
 #include <linux/audit.h>
@@ -67,7 +67,16 @@ using namespace ferry::oracle;
 using namespace std::chrono_literals;
 
 constexpr int steps_counted = 1000;
-enum class way { plain_calls, calls_on_a_stream, replays };
+enum class way {
+  plain_calls,
+  calls_on_a_stream,
+  replays,
+  interleaved,
+  handed_over,
+  concurrent,
+  overlapped_replays,
+  count_
+};
 
 /// All threads of this process may wait, yield, sleep and end; any other call ends it at
 /// once, with the call's number as status.
@@ -89,6 +98,50 @@ bool allow_only_waiting() {
   return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
 }
 
+/// Two slots of a rank, driven in one way.
+class two_slots {
+ public:
+  two_slots(way how, world const& w, int rank, exchange& ep, group const& ranks)
+      : how_(how),
+        slot_(&ep.microbatch(0)),
+        steps_(w, rank, ep, device(), 2),
+        by_(overlap::make(ranks, queue_for(how), queue_for(how), options_of(how)).value()) {
+    bool const replays = how == way::replays || how == way::overlapped_replays;
+    if (replays) graph_ = capture(by_.compute(), [this] { return put(); }).value();
+  }
+  result<void> run() {
+    FERRY_CHECK(graph_ ? graph_->launch(by_.compute()) : put());
+    FERRY_CHECK(by_.compute().wait(20s));
+    return slot_->wait(by_.compute());
+  }
+  overlapped_steps& steps() { return steps_; }
+
+ private:
+  static queue queue_for(way how) {
+    return how == way::plain_calls ? queue() : queue::cpu_stream().value();
+  }
+  static overlap_options options_of(way how) {
+    if (how == way::handed_over) return {.driver = overlap_driver::handed_over};
+    if (how == way::concurrent) return {.driver = overlap_driver::concurrent};
+    return {};
+  }
+  result<void> put() {
+    bool const overlapped = how_ == way::interleaved || how_ == way::handed_over ||
+                            how_ == way::concurrent || how_ == way::overlapped_replays;
+    if (overlapped) return by_.run(steps_.lists());
+    // Stage by stage on one queue.
+    for (std::size_t s = 0; s < steps_.lists()[0].size(); ++s)
+      for (stage_list const& list : steps_.lists()) FERRY_CHECK(list[s].put(by_.compute()));
+    return {};
+  }
+
+  way how_;
+  microbatch* slot_;
+  overlapped_steps steps_;
+  overlap by_;
+  std::optional<graph> graph_;
+};
+
 /// Two ranks, two slots. `begin` and `end` are called by one rank while the other waits in a
 /// barrier; in between both run their steps.
 template <class Begin, class End>
@@ -101,37 +154,19 @@ void run_steps(way how, Begin const& begin, End const& end) {
   std::barrier<> together(2);
   run_ranks(2, 30s, wrong, [&](group const& ranks) {
     exchange ep = make_exchange(ranks, w.options).value();
-    queue q = how == way::plain_calls ? queue() : queue::cpu_stream().value();
-    int const rank = ranks.rank();
-    captured_step a(w, rank, ep, 0, device(), w.options.max_tokens);
-    captured_step b(w, rank, ep, 1, device(), w.options.max_tokens);
-    auto const put = [&]() -> result<void> {
-      FERRY_CHECK(a.send(q));
-      FERRY_CHECK(b.send(q));
-      FERRY_CHECK(a.receive(q));
-      FERRY_CHECK(b.receive(q));
-      FERRY_CHECK(a.give_back(q));
-      FERRY_CHECK(b.give_back(q));
-      FERRY_CHECK(a.gather(q));
-      return b.gather(q);
-    };
-    graph const g = capture(q, put).value();
+    two_slots mine(how, w, ranks.rank(), ep, ranks);
     auto const once = [&](int i) {
-      a.bring(drawn[static_cast<std::size_t>(i % 16)]);
-      b.bring(drawn[static_cast<std::size_t>((i + 5) % 16)]);
-      result<void> done = how == way::replays ? g.launch(q) : put();
-      if (done) done = ep.microbatch(0).wait(q);
-      wrong.check(done.has_value(), "a step failed");
-      a.check(drawn[static_cast<std::size_t>(i % 16)], i, wrong);
-      b.check(drawn[static_cast<std::size_t>((i + 5) % 16)], i, wrong);
+      mine.steps().bring(drawn, i);
+      wrong.check(mine.run().has_value(), "a step failed");
+      mine.steps().check(drawn, i, wrong);
     };
     once(0);
     together.arrive_and_wait();
-    if (rank == 0) begin();
+    if (ranks.rank() == 0) begin();
     together.arrive_and_wait();
     for (int i = 1; i <= steps_counted; ++i) once(i);
     together.arrive_and_wait();
-    if (rank == 0) end();
+    if (ranks.rank() == 0) end();
     together.arrive_and_wait();
   });
   if (!wrong.none()) {
@@ -149,23 +184,26 @@ void run_without_system_calls(way how) {
       [] { _exit(0); });
 }
 
-std::string name_of(testing::TestParamInfo<way> const& which) {
-  switch (which.param) {
-    case way::plain_calls: return "plain_calls";
-    case way::calls_on_a_stream: return "calls_on_a_stream";
-    case way::replays: break;
-  }
-  return "replays";
+std::string name_of(testing::TestParamInfo<int> const& which) {
+  static constexpr char const* names[] = {"plain_calls",
+                                          "calls_on_a_stream",
+                                          "replays",
+                                          "interleaved_microbatches",
+                                          "threads_that_hand_over",
+                                          "concurrent_threads",
+                                          "overlapped_replays"};
+  return names[which.param];
 }
 
-class a_step : public testing::TestWithParam<way> {};
-INSTANTIATE_TEST_SUITE_P(by, a_step,
-                         testing::Values(way::plain_calls, way::calls_on_a_stream, way::replays),
-                         name_of);
+class a_step : public testing::TestWithParam<int> {
+ protected:
+  static way how() { return static_cast<way>(GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(by, a_step, testing::Range(0, static_cast<int>(way::count_)), name_of);
 
 TEST_P(a_step, allocates_nothing) {
   run_steps(
-      GetParam(),
+      how(),
       [] {
         allocations = 0;
         counting = true;
@@ -183,7 +221,7 @@ TEST_P(a_step, makes_no_system_call_but_to_wait) {
   std::uint32_t const trap = SECCOMP_RET_TRAP;
   if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &trap) != 0)
     GTEST_SKIP() << "this kernel filters no system calls";
-  EXPECT_EXIT(run_without_system_calls(GetParam()), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(run_without_system_calls(how()), testing::ExitedWithCode(0), "");
 }
 
 TEST(a_filter, sees_a_system_call) {

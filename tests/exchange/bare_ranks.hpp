@@ -49,6 +49,7 @@ struct bare_rank {
   cpu_launch launch_of(int slot) {
     microbatch::state& s = *states[static_cast<std::size_t>(slot)];
     return {&work_queue.executor(),
+            core.options.blocks,
             s.waits.get(),
             s.scratch,
             s.scratch_stride,

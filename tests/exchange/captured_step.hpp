@@ -90,17 +90,19 @@ class captured_step {
       FERRY_CHECK(m->send(q));
     exchange_options const& o = w_.options;
     return at_.dispatch_send(
-        q, {.tokens = rows_of(tokens_.there<float>(), rows_, o.hidden),
-            .choices = dense<std::int32_t const>(ids_.there<std::int32_t>(), rows_, o.topk),
-            .weights = dense<float const>(weights_.there<float>(), rows_, o.topk),
-            .num_tokens = num_tokens_.there<std::int32_t>()});
+        q,
+        {.tokens = rows_of(tokens_.there<float>(), rows_, o.hidden),
+         .choices = dense<std::int32_t const>(ids_.there<std::int32_t>(), rows_, o.topk),
+         .weights = dense<float const>(weights_.there<float>(), rows_, o.topk),
+         .num_tokens = counted_here_ ? nullptr : num_tokens_.there<std::int32_t>()},
+        with_);
   }
   result<void> receive(queue& q) {
     FERRY_CHECK(receive_only(q));
     return run_experts(q);
   }
   result<void> receive_only(queue& q) {
-    result<received> const in = at_.dispatch_receive(q);
+    result<received> const in = at_.dispatch_receive(q, with_);
     return in ? result<void>{} : in.error();
   }
   result<void> run_experts(queue& q) {
@@ -115,14 +117,27 @@ class captured_step {
     return made_.send(q);
   }
   result<void> give_back(queue& q) {
-    return at_.combine_send(q, rows_of(made_.there<float>(), capacity_, w_.options.hidden));
+    return at_.combine_send(q, rows_of(made_.there<float>(), capacity_, w_.options.hidden), with_);
   }
   result<void> gather(queue& q) {
     int const hidden = w_.options.hidden;
     FERRY_CHECK(at_.combine_receive(q, rows_of(output_.there<float>(), rows_, hidden),
-                                    rows_of(added_.there<float>(), rows_, hidden)));
+                                    rows_of(added_.there<float>(), rows_, hidden), with_));
     return output_.fetch(q);
   }
+
+  /// The next calls have such options.
+  captured_step& with(call_options const& options) {
+    with_ = options;
+    return *this;
+  }
+  /// The next calls are given as many tokens as there are rows.
+  captured_step& count_on_host() {
+    counted_here_ = true;
+    return *this;
+  }
+  /// What the count in memory says from now on.
+  void say_tokens(int tokens) { *num_tokens_.here<std::int32_t>() = tokens; }
 
   /// Lays out what this rank brings.
   void bring(step const& s) {
@@ -176,6 +191,8 @@ class captured_step {
   int rows_;
   std::int64_t capacity_;
   std::size_t experts_;
+  call_options with_;
+  bool counted_here_ = false;
   twin_memory tokens_, ids_, weights_, num_tokens_, received_, starts_, counts_, made_, added_,
       output_;
 };

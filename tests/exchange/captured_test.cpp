@@ -3,8 +3,7 @@
 
 // Steps that are captured once and replayed: a replay changes nothing but data.
 
-#include "exchange/captured_step.hpp"
-#include "exchange/random_world.hpp"
+#include "exchange/captured_targets.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,44 +18,13 @@ using namespace ferry::oracle;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-struct target {
-  char const* name;
-  char const* device;
-  bool stream;
-  int round_tokens;
-  int replays;
-};
-
-queue queue_of(target const& t, device const& where) {
-  return where.kind() == device_kind::cpu && t.stream ? queue::cpu_stream().value()
-                                                      : queue::on(where).value();
-}
-
-std::vector<step> draw_steps(world const& w, int count, std::uint64_t seed) {
-  dice from(seed);
-  std::vector<step> made;
-  for (int i = 0; i < count; ++i) made.push_back(random_step(w, from));
-  return made;
-}
 int most_tokens(step const& s) {
   int most = 0;
   for (rank_step const& r : s.brought) most = std::max(most, r.tokens);
   return most;
 }
 
-void PrintTo(target const& t, std::ostream* to) {
-  *to << t.name;
-}
-
-class captured : public testing::TestWithParam<target> {
-  void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    // Fibers switch stacks in a way that sanitizers do not follow.
-    if (device::open(GetParam().device).value().kind() == device_kind::emulated)
-      GTEST_SKIP() << "emulated devices do not run under this sanitizer";
-#endif
-  }
-};
+class captured : public on_target {};
 INSTANTIATE_TEST_SUITE_P(on, captured,
                          testing::Values(target{"a_plain_queue", "cpu", false, 0, 10000},
                                          target{"a_cpu_stream", "cpu", true, 0, 10000},
@@ -66,17 +34,20 @@ INSTANTIATE_TEST_SUITE_P(on, captured,
                                                 25}),
                          [](auto const& which) { return std::string(which.param.name); });
 
-// Two graphs of different sizes take turns on one slot, with one rank late in every gap.
+// Two graphs of different sizes take turns on one slot, with one rank late in every gap, until the
+// larger one has been replayed as often as it should.
 TEST_P(captured, is_exact_at_every_replay_whatever_the_routing_and_the_counts) {
   target const& t = GetParam();
   device const where = device::open(t.device).value();
   world const w = exact_world(4, t.round_tokens);
-  constexpr int drawn_at_once = 500;
-  int const replays = t.replays < 1000 ? t.replays : effort(t.replays);
+  int const replays = t.replays_here();
+  // Every third step would fit the small graph, and every other one of these takes it.
+  std::vector<step> drawn = draw_steps(w, replays, 100);
+  world half = w;
+  half.options.max_tokens /= 2;
+  std::vector<step> const small_ones = draw_steps(half, replays / 3, 101);
+  for (std::size_t i = 0; i < small_ones.size(); ++i) drawn[3 * i] = small_ones[i];
   complaints wrong;
-  std::vector<std::vector<step>> drawn(static_cast<std::size_t>(replays / drawn_at_once + 1));
-  for (std::size_t i = 0; i < drawn.size(); ++i)
-    drawn[i] = draw_steps(w, std::min(drawn_at_once, replays), 100 + i);
   run_ranks(w.ranks, 60s, wrong, [&](group const& ranks) {
     int const rank = ranks.rank();
     result<exchange> ep = make_exchange(ranks, where, w.options);
@@ -91,10 +62,10 @@ TEST_P(captured, is_exact_at_every_replay_whatever_the_routing_and_the_counts) {
       graphs.push_back(*made);
     }
     dice delays(7);  // the same on all ranks: who is late
-    for (int i = 0; i < replays; ++i) {
-      step const& now = drawn[static_cast<std::size_t>(i / drawn_at_once)]
-                             [static_cast<std::size_t>(i % drawn_at_once)];
-      bool const small = most_tokens(now) <= steps[1]->rows() && i % 3 != 0;
+    int replayed[2] = {};
+    for (int i = 0; replayed[0] < replays; ++i) {
+      step const& now = drawn[static_cast<std::size_t>(i % replays)];
+      bool const small = most_tokens(now) <= steps[1]->rows() && i % 2 == 0;
       int const late = pick(delays, 0, w.ranks - 1), by = pick(delays, 0, 150);
       if (late == rank) std::this_thread::sleep_for(std::chrono::microseconds(by));
       captured_step& s = *steps[small ? 1 : 0];
@@ -103,8 +74,10 @@ TEST_P(captured, is_exact_at_every_replay_whatever_the_routing_and_the_counts) {
       if (done) done = ep->microbatch(0).wait(q);
       if (!done) return wrong.add(done.error().message);
       s.check(now, i, wrong);
+      ++replayed[small ? 1 : 0];
     }
-    wrong.check(ep->counters().steps == static_cast<std::uint64_t>(replays),
+    wrong.check(replayed[1] > 0, "the small graph had no turn");
+    wrong.check(ep->counters().steps == static_cast<std::uint64_t>(replayed[0] + replayed[1]),
                 "steps are miscounted");
     ranks.barrier().value();
   });
@@ -117,7 +90,7 @@ TEST_P(captured, holds_overlapping_steps_of_two_slots_and_lives_beside_plain_one
   target const& t = GetParam();
   device const where = device::open(t.device).value();
   world const w = exact_world(3, t.round_tokens);
-  int const replays = std::min(t.replays, 200);
+  int const replays = std::min(t.replays_here(), 200);
   std::vector<step> const drawn = draw_steps(w, replays + 1, 31);
   complaints wrong;
   run_ranks(w.ranks, 60s, wrong, [&](group const& ranks) {
@@ -157,27 +130,47 @@ TEST_P(captured, holds_overlapping_steps_of_two_slots_and_lives_beside_plain_one
   EXPECT_TRUE(wrong.none()) << wrong.text();
 }
 
-/// One rank alone, with an exchange of two slots.
-struct alone {
-  device where;
-  world w = exact_world(1);
-  group ranks = join(threads(1).rank(0)).value();
-  exchange ep = make_exchange(ranks, where, w.options).value();
-  queue q;
-  captured_step s{w, 0, ep, 0, where, w.options.max_tokens};
-
-  explicit alone(target const& t) : where(device::open(t.device).value()), q(queue_of(t, where)) {}
-  /// Whether the slot works as if nothing had been.
-  void expect_usable() {
-    std::vector<step> const drawn = draw_steps(w, 1, 3);
-    s.bring(drawn[0]);
-    s.put(q).value();
-    ep.microbatch(0).wait(q).value();
-    complaints wrong;
-    s.check(drawn[0], 0, wrong);
-    EXPECT_TRUE(wrong.none()) << wrong.text();
-  }
-};
+// A budget of blocks is part of the captured call; graphs and plain calls with others take turns.
+TEST_P(captured, keeps_the_blocks_of_each_call) {
+  target const& t = GetParam();
+  device const where = device::open(t.device).value();
+  world w = exact_world(3, t.round_tokens);
+  w.options.blocks = 3;
+  w.options.block_teams = where.kind() == device_kind::cpu ? 0 : 1;
+  int const replays = std::min(t.replays_here(), 100);
+  std::vector<step> const drawn = draw_steps(w, replays, 41);
+  complaints wrong;
+  run_ranks(w.ranks, 60s, wrong, [&](group const& ranks) {
+    int const rank = ranks.rank();
+    result<exchange> ep = make_exchange(ranks, where, w.options);
+    if (!ep) return wrong.add(ep.error().message);
+    queue q = where.kind() != device_kind::cpu ? queue::on(where).value()
+              : t.stream                       ? queue::cpu_stream(3).value()
+                                               : queue::cpu(3).value();
+    captured_step s(w, rank, *ep, 0, where, w.options.max_tokens);
+    std::vector<graph> graphs;
+    // Ranks need not agree.
+    for (int i = 0; i < 4; ++i)
+      graphs.push_back(capture(q, [&]() -> result<void> {
+                         FERRY_CHECK(s.with({.blocks = (i + rank) % 4}).send(q));
+                         FERRY_CHECK(s.with({.blocks = (i + 1) % 4}).receive(q));
+                         FERRY_CHECK(s.with({.blocks = (i + 2) % 4}).give_back(q));
+                         return s.with({.blocks = (i + 3) % 4}).gather(q);
+                       }).value());
+    for (int i = 0; i < replays; ++i) {
+      s.bring(drawn[static_cast<std::size_t>(i)]);
+      result<void> done = i % 7 == 6 ? s.with({.blocks = i % 4}).put(q)
+                                     : graphs[static_cast<std::size_t>(i * 5 % 4)].launch(q);
+      if (done) done = ep->microbatch(0).wait(q);
+      if (!done) return wrong.add(done.error().message);
+      s.check(drawn[static_cast<std::size_t>(i)], i, wrong);
+    }
+    result<graph> const more = capture(q, [&] { return s.with({.blocks = 4}).put(q); });
+    wrong.check(!more && more.error().code == error_code::invalid_argument, "4 blocks of 3");
+    ranks.barrier().value();
+  });
+  EXPECT_TRUE(wrong.none()) << wrong.text();
+}
 
 TEST_P(captured, is_refused_in_part) {
   alone a(GetParam());

@@ -118,11 +118,11 @@ class device_slot {
   bool advance(queue& q) {
     switch (phase_++) {
       case 0: return send(q);
-      case 1: return accepted("dispatch_receive", at_.dispatch_receive(q));
+      case 1: return accepted("dispatch_receive", at_.dispatch_receive(q, budget()));
       case 2:
         if (!look(q)) return false;
-        if (current().released) return close(accepted("release", at_.release(q)));
-        return accepted("combine_send", at_.combine_send(q, made_there_));
+        if (current().released) return close(accepted("release", at_.release(q, budget())));
+        return accepted("combine_send", at_.combine_send(q, made_there_, budget()));
       default: return close(gather(q));
     }
   }
@@ -147,12 +147,15 @@ class device_slot {
     return ok;
   }
 
+  // Each rank's own business, call by call.
+  call_options budget() { return {.blocks = pick(random_, 0, w_.options.blocks)}; }
+
   bool send(queue& q) {
     // The kernels that read the last step's memory are done: gather() has waited.
     copies_->reset();
     brought_.emplace(w_, mine(), random_);
     input_ = on_device(*brought_, *copies_);
-    return accepted("dispatch_send", at_.dispatch_send(q, input_));
+    return accepted("dispatch_send", at_.dispatch_send(q, input_, budget()));
   }
 
   // What was received, and whether an overflow was reported by wait().
@@ -196,7 +199,8 @@ class device_slot {
     const_tensor const added_there = !s.adds   ? const_tensor{}
                                      : aliased ? const_tensor(there)
                                                : const_tensor(copies_->there(added));
-    if (!accepted("combine_receive", at_.combine_receive(q, there, added_there))) return false;
+    if (!accepted("combine_receive", at_.combine_receive(q, there, added_there, budget())))
+      return false;
     if (!accepted("wait", at_.wait(q))) return false;
     copies_->back(output.view().data, there.data,
                   static_cast<std::size_t>(there.rows * there.stride_bytes()));

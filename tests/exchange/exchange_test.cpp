@@ -198,6 +198,38 @@ TEST(exchange, refuses_calls_out_of_order_at_every_stage_and_stays_as_it_was) {
   EXPECT_EQ(step.y[5], 1.0f);
 }
 
+TEST(exchange, refuses_more_blocks_than_it_was_made_for) {
+  exchange_options o = small();
+  o.blocks = 3;
+  lone_rank rank(o);
+  small_step step;
+  microbatch& slot = rank.slot();
+  using call = std::function<result<void>(call_options const&)>;
+  std::vector<std::pair<char const*, call>> const calls = {
+      {"dispatch_send", [&](auto with) { return slot.dispatch_send(rank.q, step.input(), with); }},
+      {"dispatch_receive",
+       [&](auto with) -> result<void> {
+         auto r = slot.dispatch_receive(rank.q, with);
+         return r ? result<void>{} : r.error();
+       }},
+      {"combine_send", [&](auto with) { return slot.combine_send(rank.q, step.results(), with); }},
+      {"combine_receive",
+       [&](auto with) { return slot.combine_receive(rank.q, step.output(), {}, with); }}};
+  for (auto const& [name, run] : calls) {
+    for (int blocks : {-1, 4})
+      expect_refused(run({.blocks = blocks}), error_code::invalid_argument,
+                     {name, "slot 0", std::to_string(blocks) + " blocks", "1 to 3"});
+    if (std::string(name) == "combine_send") {
+      expect_refused(slot.release(rank.q, {.blocks = 4}), error_code::invalid_argument,
+                     {"release", "4 blocks", "1 to 3"});
+      expect_refused(slot.combine(rank.q, step.results(), step.output(), {}, {.blocks = 4}),
+                     error_code::invalid_argument, {"combine", "4 blocks", "1 to 3"});
+    }
+    ASSERT_TRUE(run({.blocks = 2})) << "a refused call may be repeated";
+  }
+  EXPECT_EQ(step.y[5], 1.0f);
+}
+
 TEST(exchange, refuses_expert_rows_and_outputs_that_do_not_fit) {
   lone_rank rank(small());
   small_step step;

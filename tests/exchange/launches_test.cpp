@@ -46,6 +46,7 @@ struct launches {
   bool operator==(launches const&) const = default;
 };
 launches seen;
+std::vector<int> blocks_seen;
 
 cpu_kernels const& real_kernels() {
   return cpu_kernels_for(best_code_level());
@@ -53,6 +54,7 @@ cpu_kernels const& real_kernels() {
 template <auto Kernel, int launches::*Count, class Args>
 void counted(cpu_launch const& with, Args const& args) {
   ++(seen.*Count);
+  blocks_seen.push_back(with.blocks);
   (real_kernels().*Kernel)(with, args);
 }
 constexpr cpu_kernels counting{counted<&cpu_kernels::send, &launches::send, send_rows>,
@@ -87,6 +89,31 @@ TEST(launches, are_those_of_the_rounds_that_a_step_takes) {
   launches const three{.send = 6, .receive = 3, .credit = 3, .give_back = 3, .gather = 3};
   EXPECT_EQ(launched_by_a_step(ranks, 3), three);
   EXPECT_EQ(launched_by_a_step(ranks, 1), one_round);
+}
+
+// Each call may have its own budget; a rank alone sees that its results stay.
+TEST(launches, have_as_many_blocks_as_their_call_asks_for) {
+  exchange_options o = options(1);
+  o.blocks = 4;
+  bare_ranks ranks(o, 1, counting);
+  bare_rank& r = ranks[0];
+  step_rows rows;
+  for (int step = 0; step < 12; ++step) {
+    int const send = step % 5, receive = (step + 1) % 5, home = (step + 3) % 5;
+    auto const count = [](int asked) { return asked ? asked : 4; };
+    blocks_seen.clear();
+    std::fill(rows.y.begin(), rows.y.end(), -1.0f);
+    r.slots[0].dispatch_send(r.work_queue, rows.input(4), {.blocks = send}).value();
+    received const in = r.slots[0].dispatch_receive(r.work_queue, {.blocks = receive}).value();
+    EXPECT_EQ(in.counts[0] + in.counts[1], 4);
+    r.slots[0]
+        .combine(r.work_queue, rows_of(rows.made.data(), *in.end, hidden),
+                 rows_of(rows.y.data(), 4, hidden), {}, {.blocks = home})
+        .value();
+    EXPECT_EQ(blocks_seen,
+              (std::vector<int>{count(send), count(receive), count(home), count(home)}));
+    for (float const y : rows.y) EXPECT_EQ(y, 5.0f) << "step " << step;
+  }
 }
 
 TEST(launches, need_no_credit_where_steps_have_one_round) {

@@ -15,7 +15,8 @@ namespace ferry::oracle {
 class overlapped_steps {
  public:
   overlapped_steps(world const& w, int rank, exchange& ep, device const& where, int microbatches)
-      : hooks_(static_cast<std::size_t>(microbatches)) {
+      : hooks_(static_cast<std::size_t>(microbatches)),
+        pending_(static_cast<std::size_t>(microbatches)) {
     for (int i = 0; i < microbatches; ++i) {
       steps_.push_back(
           std::make_unique<captured_step>(w, rank, ep, i, where, w.options.max_tokens));
@@ -35,6 +36,13 @@ class overlapped_steps {
   }
 
  private:
+  /// What a hook needs: it holds a pointer to it, for which no function allocates.
+  struct pending {
+    overlapped_steps* of = nullptr;
+    captured_step* step = nullptr;
+    queue* on = nullptr;
+  };
+
   static step const& brought(std::vector<step> const& drawn, int number, std::size_t i) {
     return drawn[(static_cast<std::size_t>(number) + 3 * i) % drawn.size()];
   }
@@ -43,13 +51,16 @@ class overlapped_steps {
   stage_list stages_of(std::size_t i) {
     captured_step* const s = steps_[i].get();
     receive_hook* const hook = &hooks_[i];
+    pending* const left = &pending_[i];
+    *left = {this, s, nullptr};
     using enum stage_kind;
     return {{"dispatch_send", communication,
-             [this, s, hook](queue& q) -> result<void> {
+             [s, hook, left](queue& q) -> result<void> {
                FERRY_CHECK(s->send(q));
-               *hook = receive_hook([this, s, &q] {
-                 ++hooks_run_;
-                 return s->receive_only(q);
+               left->on = &q;
+               *hook = receive_hook([left] {
+                 ++left->of->hooks_run_;
+                 return left->step->receive_only(*left->on);
                });
                return {};
              },
@@ -62,6 +73,7 @@ class overlapped_steps {
 
   std::vector<std::unique_ptr<captured_step>> steps_;
   std::vector<receive_hook> hooks_;
+  std::vector<pending> pending_;
   std::vector<stage_list> lists_;
   std::atomic<int> hooks_run_{0};
 };

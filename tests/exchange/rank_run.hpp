@@ -294,7 +294,7 @@ class rank_slot {
       case 1: return next(receive(q));
       case 2:
         if (!s.released) return next(give_back(q));
-        return close(accepted("release", at_.release(q)));
+        return close(accepted("release", at_.release(q, budget())));
       default: return close(gather(q));
     }
   }
@@ -328,14 +328,17 @@ class rank_slot {
     return r.has_value();
   }
 
+  // Each rank's own business, call by call.
+  call_options budget() { return {.blocks = pick(random_, 0, w_.options.blocks)}; }
+
   bool send(queue& q) {
     memory_.emplace(w_, mine(), random_);
-    return accepted("dispatch_send", at_.dispatch_send(q, memory_->input));
+    return accepted("dispatch_send", at_.dispatch_send(q, memory_->input, budget()));
   }
 
   bool receive(queue& q) {
     rank_received const& want = expected();
-    result<received> const got = at_.dispatch_receive(q);
+    result<received> const got = at_.dispatch_receive(q, budget());
     if (want.overflowing < 0 && !got) return accepted("dispatch_receive", got.error());
     if (want.overflowing >= 0) {
       if (got) return check(false, "capacity was not reported"), true;
@@ -351,10 +354,10 @@ class rank_slot {
 
   bool give_back(queue& q) {
     bool const sums = now().sums_keep_their_bits() && (sums_ || one_in(random_, 3));
-    if (!sums) return accepted("combine_send", at_.combine_send(q, made_.view()));
+    if (!sums) return accepted("combine_send", at_.combine_send(q, made_.view(), budget()));
     // In rounds, rows are read until combine_receive has run.
     made_ = now().sums(made_);
-    return accepted("combine_send", at_.combine_send(q, token_sums{made_.view()}));
+    return accepted("combine_send", at_.combine_send(q, token_sums{made_.view()}, budget()));
   }
 
   bool gather(queue& q) {
@@ -370,7 +373,7 @@ class rank_slot {
         for (int c = 0; c < o.hidden; ++c)
           addend.set(t, c, s.added[static_cast<std::size_t>(t * o.hidden + c)]);
     result<void> const done = at_.combine_receive(
-        q, output.view(), s.adds ? const_tensor(addend.view()) : const_tensor{});
+        q, output.view(), s.adds ? const_tensor(addend.view()) : const_tensor{}, budget());
     if (!accepted("combine_receive", done)) return false;
     now().output(output);
     return true;

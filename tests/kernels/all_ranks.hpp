@@ -37,13 +37,14 @@ struct rank_memory {
 class all_ranks {
  public:
   /// Runs kernels as compiled for one code level, `blocks` teams a rank.
-  all_ranks(world const& w, code_level level) : all_ranks(w, w.options.blocks) {
+  all_ranks(world const& w, code_level level) : all_ranks(w, w.options.blocks, w.options.blocks) {
     kernels_ = &cpu_kernels_for(level);
     for (int i = 0; i < w.ranks; ++i)
       executors_.push_back(std::make_unique<cpu_executor>(w.options.blocks));
   }
   /// Runs the same kernels on teams of 32 or 64 lanes.
-  all_ranks(world const& w, int lanes, lane_grid grid) : all_ranks(w, grid.blocks * grid.teams) {
+  all_ranks(world const& w, int lanes, lane_grid grid)
+      : all_ranks(w, grid.blocks, grid.blocks * grid.teams) {
     lanes_ = lanes;
     grid_ = grid;
   }
@@ -58,6 +59,7 @@ class all_ranks {
                               at.core.window.offset(window_field::asleep)};
     if (kernels_) {
       cpu_launch const with{executors_[static_cast<std::size_t>(r)].get(),
+                            grid_.blocks,
                             at.waits.get(),
                             at.slot->scratch,
                             at.slot->scratch_stride,
@@ -88,7 +90,7 @@ class all_ranks {
             .num_tokens_there = input.num_tokens};
   }
 
-  /// A whole step, held against the oracle.
+  /// A whole step, held against the oracle; each of its calls has another budget of blocks.
   void run_step(world const& w, step const& s, complaints& wrong) {
     std::vector<std::unique_ptr<brought_memory>> brought;
     std::vector<send_rows> sends;
@@ -102,7 +104,9 @@ class all_ranks {
     auto const send_all = [&] {
       for (int r = 0; r < size(); ++r) run(r, sends[static_cast<std::size_t>(r)]);
     };
+    take_budget();
     send_all();
+    take_budget();
     for (int round = 0; round < rounds; ++round) {
       for (send_rows& send : sends) send.round = round;
       if (round > 0) send_all();
@@ -122,6 +126,7 @@ class all_ranks {
     for (int r = 0; r < size(); ++r)
       outputs.emplace_back(s.brought[static_cast<std::size_t>(r)].tokens, w.options.hidden,
                            w.options.output, 2);
+    take_budget();
     for (int round = 0; round < rounds; ++round) {
       for (int r = 0; r < size() && rounds > 1; ++r) {
         send_rows& send = sends[static_cast<std::size_t>(r)];
@@ -148,6 +153,7 @@ class all_ranks {
   }
 
   void release() {
+    take_budget();
     for (int r = 0; r < size(); ++r) {
       run(r, return_rows{.frame = rank(r).frame(), .credit_only = true});
       run(r, gather_rows{.frame = rank(r).frame(), .skip = true});
@@ -173,7 +179,10 @@ class all_ranks {
     return with;
   }
 
-  all_ranks(world const& w, int scratches) {
+  // All blocks first, then from one up.
+  void take_budget() { grid_.blocks = 1 + (most_blocks_ - 1 + budgets_++) % most_blocks_; }
+
+  all_ranks(world const& w, int blocks, int scratches) : most_blocks_(blocks) {
     for (int r = 0; r < w.ranks; ++r) ranks_.push_back(std::make_unique<rank_memory>());
     for (int r = 0; r < w.ranks; ++r) {
       exchange_core& core = rank(r).core;
@@ -229,6 +238,8 @@ class all_ranks {
   cpu_kernels const* kernels_ = nullptr;
   int lanes_ = 0;
   lane_grid grid_;
+  int most_blocks_;
+  int budgets_ = 0;
   std::uint64_t launches_ = 0;
 };
 

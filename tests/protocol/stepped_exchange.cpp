@@ -78,7 +78,7 @@ cpu_kernels const& stepped_kernels() {
 
 cpu_launch launch_of(stepped_rank& r, int slot) {
   microbatch::state& s = *r.states[static_cast<std::size_t>(slot)];
-  return {&r.work_queue.executor(), s.waits.get(),         s.scratch,
+  return {&r.work_queue.executor(), r.core.options.blocks, s.waits.get(), s.scratch,
           s.scratch_stride,         {nullptr, r.index, 0}, nullptr};
 }
 

@@ -129,7 +129,8 @@ class model {
   /// i, the others empty. What a step needs is read from here when it runs, so that its stages may
   /// be captured once and replayed.
   /// Order    all that was put before has run
-  /// Errors   as forward; invalid_argument also more batches than microbatches, or a sequence in
+  /// Errors   as forward; invalid_state within a capture; invalid_argument also more batches than
+  ///          microbatches, or a sequence in
   /// two
   ///          of them; unsupported a device other than the CPU, where a step has no stages
   result<void> bring(std::span<token_batch const> batches);
@@ -167,6 +168,10 @@ class model {
   std::span<float const> cached(int layer, int sequence, int position) const;
   /// `observer` sees all following forwards; null ends it.
   void observe(model_observer* observer);
+  /// `watcher` sees the stages of all following forwards, as those of microbatch 0; null ends it.
+  /// It sees none on a device other than the CPU, nor those that `overlap` runs, which has one of
+  /// its own.
+  void watch(stage_watcher* watcher);
 
   model(model&&) noexcept;
   model& operator=(model&&) noexcept;

@@ -34,10 +34,13 @@ class graph {
 
 /// Calls `work`, which puts calls on `q`, and on other queues that events connect with it; nothing
 /// runs, and the calls become a graph. Queues that were drawn in must be joined to `q` by an event
-/// again before `work` returns. No other thread may use these queues meanwhile. Waits for a queue
-/// and collectives of a group are refused in `work`: a replay could not repeat them. Errors
-/// invalid_state the queue is being captured already, a queue was not joined again, or a
-///          step of an exchange was captured in part; what `work` returns or throws; device
+/// again before `work` returns. No other thread may use these queues meanwhile, but for those of
+/// `overlap`. What a replay could not repeat is refused in `work` with invalid_state: waits for any
+/// queue, calls on queues outside of the capture, launches of graphs, other captures, and
+/// collectives of a group.
+/// Errors   invalid_state `work` is itself being captured, or the queue is, or a queue was not
+///          joined again, or a step of an exchange was captured in part; what `work` returns or
+///          throws; device
 result<graph> capture(queue& q, std::function<result<void>()> const& work);
 
 }  // namespace ferry

@@ -20,7 +20,8 @@ class cpu_executor;
 /// other teams of its executor) before the call returns. A CPU stream has a thread of its own, and
 /// a queue of another device is a stream of that: a call returns when the work stands in it.
 /// Lifetime  copies are the same queue
-/// Errors    every call on a CPU stream: what failed on it before; nothing behind that is done
+/// Errors    every call on a CPU stream: what failed on it before; nothing behind that is done.
+///           Every call within a capture (graph.hpp) on a queue that takes no part: invalid_state
 class queue {
  public:
   /// A CPU queue of one team: the calling thread.
@@ -69,10 +70,11 @@ class queue {
   result<void> fill(void* to, std::byte value, std::size_t bytes);
 
   /// Whether all that was put on it is done; never blocks.
-  /// Errors   device what failed on it; invalid_state it is being captured
+  /// Errors   device what failed on it; invalid_state it is being captured, or the thread captures
   result<bool> done() const;
   /// Waits until all that was put on it is done.
-  /// Errors   timeout after `longest`; device what failed on it; invalid_state it is being captured
+  /// Errors   timeout after `longest`; device what failed on it; invalid_state it is being
+  ///          captured, or the thread captures
   result<void> wait(std::chrono::milliseconds longest) const;
 
   struct stream_state;

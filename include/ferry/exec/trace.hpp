@@ -20,6 +20,7 @@ struct trace_span {
   std::int16_t microbatch = 0;
   std::int32_t layer = -1;
   std::int32_t step = 0;
+  char const* phase = "";     ///< what the step is part of; must outlive the trace
   std::int64_t begin_ns = 0;  ///< of the steady clock, which the processes of a machine share
   std::int64_t end_ns = 0;
 };

@@ -28,7 +28,8 @@ FERRY_FN constexpr int owner_of(int expert, int ranks, int experts) {
 /// Most choices of a token.
 inline constexpr int max_topk = 32;
 
-/// Sizes that never change while an exchange lives; equal on all ranks but for `rank`.
+/// Sizes that never change while an exchange lives; equal on all ranks but for `rank` and
+/// `most_blocks`.
 struct exchange_shape {
   int rank = 0;
   int ranks = 1;
@@ -40,9 +41,10 @@ struct exchange_shape {
   int chunk_tokens = 1;  ///< C: tokens that share an arrived word
   bool per_choice = false;
 
-  wire sent = wire::bf16;       ///< format of rows to the experts
-  wire returned = wire::bf16;   ///< format of rows home
-  std::size_t row_bytes = 0;    ///< of a row in flight to the experts
+  wire sent = wire::bf16;      ///< format of rows to the experts
+  wire returned = wire::bf16;  ///< format of rows home
+  int most_blocks = 0;         ///< B: a launch has that many, or fewer; 0: all have the same number
+  std::size_t row_bytes = 0;   ///< of a row in flight to the experts
   std::size_t scale_bytes = 0;  ///< of its scales
   std::size_t home_bytes = 0;   ///< of a row in flight home
   std::size_t home_scale_bytes = 0;

@@ -66,8 +66,7 @@ struct step_memory {
   std::size_t row_stride = 0;
   std::size_t scale_stride = 0;
 
-  std::uint64_t* ticks =
-      nullptr;  ///< [phases, B] last epoch of the last step in which the kernel ran
+  std::uint64_t* ticks = nullptr;            ///< [phases, B] last epoch of the kernel's last step
   std::uint64_t* tallies = nullptr;          ///< [tally]
   std::byte const* receives_fnuz = nullptr;  ///< [R] whether a rank's fp8 is FNUZ
   std::int32_t const* owners = nullptr;      ///< [experts] rank that owns each
@@ -142,12 +141,15 @@ constexpr std::size_t block_scratch_bytes(exchange_shape const& shape) {
 }
 
 /// The epochs of the step that a kernel is in. A block counts its own steps, so a replayed graph
-/// advances by itself and no two blocks share a counter.
+/// advances by itself and no two blocks of a launch share a counter. Those of blocks that a launch
+/// goes without are counted by the others: each block has the numbers that are its own, plus any
+/// multiple of the launch's blocks.
 class step_clock {
  public:
   template <class Team>
   FERRY_FN step_clock(Team const& t, step_frame const& frame, phase p, bool first_of_step)
-      : tick_(frame.memory.ticks + static_cast<int>(p) * t.blocks() + t.block()),
+      : tick_(frame.memory.ticks + static_cast<int>(p) * most_blocks(t, frame) + t.block()),
+        left_(most_blocks(t, frame) - t.block()),
         rounds_(static_cast<std::uint64_t>(frame.shape.max_rounds())),
         epochs_(frame.shape.step_epochs()),
         first_(first_of_step),
@@ -172,11 +174,19 @@ class step_clock {
   template <class Team>
   FERRY_FN void finish(Team const& t) const {
     t.block_sync();
-    if (first_ && t.index() == 0 && t.leader()) *tick_ = last();
+    if (!first_ || t.index() != 0) return;
+    for (int b = t.lane() * t.blocks(); b < left_; b += Team::lanes * t.blocks()) tick_[b] = last();
   }
 
  private:
+  // A frame that names fewer leaves all launches the number that they have.
+  template <class Team>
+  FERRY_FN static int most_blocks(Team const& t, step_frame const& frame) {
+    return frame.shape.most_blocks > t.blocks() ? frame.shape.most_blocks : t.blocks();
+  }
+
   std::uint64_t* tick_;
+  int left_;  ///< counters from this block's own on
   std::uint64_t rounds_;
   std::uint64_t epochs_;
   bool first_;

@@ -129,8 +129,10 @@ backend_status wait_event(int, void* stream, void* event) {
   return checked([&] { return emulated_stream(stream).wait_for(event_of(event)); });
 }
 backend_status event_done(int, void* event, bool* done) {
-  *done = event_of(event).has_happened();
-  return {};
+  return checked([&]() -> result<void> {
+    FERRY_TRY(*done, event_of(event).has_happened());
+    return {};
+  });
 }
 
 backend_status begin_capture(int, void* stream) {

@@ -33,6 +33,20 @@ TEST(cpu_executor, calls_every_team_once_in_every_run) {
   }
 }
 
+TEST(cpu_executor, calls_the_first_teams_alone_where_some_are_asked_for) {
+  cpu_executor e(4);
+  std::vector<int> calls(4, 0);
+  std::vector<int> want(4, 0);
+  for (int run = 0; run < 300; ++run) {
+    int const some = 1 + run % 4;
+    e.run(some, [&](int index, int of) {
+      if (of == some) ++calls[static_cast<std::size_t>(index)];
+    });
+    for (int i = 0; i < some; ++i) ++want[static_cast<std::size_t>(i)];
+    ASSERT_EQ(calls, want) << "run " << run;
+  }
+}
+
 TEST(cpu_executor, lets_teams_wait_for_each_other) {
   cpu_executor e(4);
   for (int run = 0; run < 20; ++run) {

@@ -13,7 +13,7 @@
 namespace ferry {
 
 /// A few threads that start together and are waited for together.
-/// Order    one `run` at a time; calls from several threads take turns
+/// Order    one `run` on several teams at a time; calls from several threads take turns
 class cpu_executor {
  public:
   /// Throws std::system_error when the system gives no more threads.
@@ -28,20 +28,28 @@ class cpu_executor {
   /// `work` must not throw.
   template <class Work>
   void run(Work const& work) {
-    if (workers_.empty())
+    run(teams(), work);
+  }
+  /// The same on the first `some` of them: work(index, some). At least 1, at most teams().
+  template <class Work>
+  void run(int some, Work const& work) {
+    if (some == 1)
       work(0, 1);
     else
-      run_on_all({&work, [](void const* w, int index, int teams) {
-                    (*static_cast<Work const*>(w))(index, teams);
-                  }});
+      run_on({&work,
+              [](void const* w, int index, int teams) {
+                (*static_cast<Work const*>(w))(index, teams);
+              },
+              some});
   }
 
  private:
   struct task {
     void const* work = nullptr;
     void (*call)(void const*, int, int) = nullptr;
+    int teams = 0;
   };
-  void run_on_all(task t);
+  void run_on(task t);
   void work_loop(int index);
   void stop();
 
