@@ -28,6 +28,9 @@ inline constexpr int max_ranks = 65536;
 struct group_options {
   /// How long any wait on a peer may last before it becomes an error: 1 ms to 30 days.
   std::chrono::milliseconds timeout{30000};
+  /// Ranks that count as one node, in order; those of different nodes do not map each other's
+  /// windows. Makes one machine play several. 0: a machine is a node. The same on all ranks.
+  int ranks_per_node = 0;
 };
 
 /// Makes a rank's bootstrap; called once, by `join`.
@@ -121,6 +124,10 @@ class group {
 
   /// Ranks of this group that run on this machine (same boot id), itself included.
   int ranks_on_this_machine() const;
+  /// How many of them come before this one.
+  int index_on_this_machine() const;
+  /// Whether this rank's node is that of `peer` (group_options::ranks_per_node).
+  bool same_node(int peer) const;
 
   /// Marks the group broken: later collectives are refused with `why`. The first cause stays.
   void mark_broken(error why) const;

@@ -24,5 +24,20 @@ program() {
   in_time "$1" "$2" "$build/bin/$1" --gtest_brief=1 "--gtest_output=xml:$results/$1.xml" || true
 }
 
+# A case of a script: its result in the form that GoogleTest has.
+script_case() {
+  local name=$1 seconds=$2 failure=''
+  shift 2
+  in_time "$name" "$seconds" python3 -B "$@" || failure='<failure message="see the output"/>'
+  printf '<testsuites><testsuite><testcase classname="roce" name="%s" status="run" result="completed" time="0">%s</testcase></testsuite></testsuites>\n' \
+    "$name" "$failure" >"$results/$name.xml"
+}
+
 program verbs_contract_test 200
+program exchange_over_verbs_test 420
+if [[ -x $build/bin/ferry-decode ]]; then
+  script_case decodes_tiny_A_on_two_nodes_with_the_bits_of_one 180 "$sources/tests/decode/golden_test.py" nodes \
+    --program "$build/bin/ferry-decode" --models "$build/tests/models" --demo "$sources/examples/decode/model" \
+    --model tiny-A --ranks 4
+fi
 exit "$status"
