@@ -62,8 +62,7 @@ void end_launch() {}
 
 #endif
 
-result<group> join_ranks(std::chrono::milliseconds timeout) {
-  group_options options{.timeout = timeout};
+result<group> join_ranks(group_options const& options) {
   auto const* of_environment = std::getenv("WORLD_SIZE");
   auto const* of_mpirun = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (of_environment && of_mpirun && std::string_view(of_environment) != of_mpirun)

@@ -238,7 +238,7 @@ result<void> decode_on(job const& j, group const& ranks) {
 result<void> run(options const& o, int& rank) {
   if (o.show_tokens) return show_tokens(o);
   FERRY_TRY(auto j, prepare(o));
-  FERRY_TRY(auto ranks, join_ranks(o.timeout));
+  FERRY_TRY(auto ranks, join_ranks({.timeout = o.timeout, .ranks_per_node = o.ranks_per_node}));
   rank = ranks.rank();
   FERRY_CHECK(check_job(j, ranks));
   return decode_on(j, ranks);

@@ -206,6 +206,12 @@ std::variant<options, int> parse(int argc, char** argv) {
   app.add_option("--timeout-ms", timeout_ms, "longest wait for another rank")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{86'400'000}))
       ->capture_default_str();
+  app.add_option(
+         "--ranks-per-node", o.ranks_per_node,
+         "so many ranks count as a node; nodes reach each other by RDMA alone [a machine is "
+         "a node]")
+      ->check(CLI::Range(1, 65536))
+      ->type_name("N");
   add_steps(app, o);
   add_balance(app, o);
   add_output(app, o);

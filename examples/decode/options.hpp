@@ -40,6 +40,7 @@ struct options {
   ferry::reduction reduction = reduction::per_rank;
   ferry::layout layout = layout::grouped;
   std::chrono::milliseconds timeout{30000};
+  int ranks_per_node = 0;
 
   step_options steps;
   balance_options balance;

@@ -28,6 +28,9 @@ inline constexpr int max_ranks = 65536;
 struct group_options {
   /// How long any wait on a peer may last before it becomes an error: 1 ms to 30 days.
   std::chrono::milliseconds timeout{30000};
+  /// Ranks that count as one node, in order; those of different nodes do not map each other's
+  /// windows. Makes one machine play several. 0: a machine is a node. The same on all ranks.
+  int ranks_per_node = 0;
 };
 
 /// Makes a rank's bootstrap; called once, by `join`.
@@ -55,15 +58,19 @@ inline thread_ranks threads(int size) {
 /// Ranks that meet over TCP: rank 0 listens at `address` ("host:port"), the others connect, and
 /// every pair keeps one connection, whose end is how a rank's death is seen. IPv6 addresses stand
 /// in brackets: "[::1]:4711". A group of one rank uses no network. All ranks must reach each other
-/// at the addresses under which rank 0 sees them.
-/// Errors   (from join) invalid_argument the address, rank or size is wrong, or rank 0 expects
-///          another size, or has that rank already; io rank 0 cannot listen at the address; timeout
-///          naming the ranks that did not come; unreachable naming a rank that died on the way;
-///          malformed_input who answers at the address is no rank 0
-bootstrap_factory tcp(std::string address, int rank, int size);
+/// at the addresses under which rank 0 sees them. A rank listens on the interface of its address
+/// alone.
+/// With a `secret`, equal on all ranks, each shows rank 0 that it knows it, rank 0 shows it to
+/// each, and strangers get no further; the secret itself is not sent. What travels afterwards is
+/// neither encrypted nor signed: keep it to a network that you trust. Errors   (from join)
+/// invalid_argument the address, rank or size is wrong, or rank 0 expects
+///          another size, or has that rank already, or the secrets differ; io rank 0 cannot listen
+///          at the address; timeout naming the ranks that did not come; unreachable naming a rank
+///          that died on the way; malformed_input who answers at the address is no rank 0
+bootstrap_factory tcp(std::string address, int rank, int size, std::string secret = {});
 
 /// The same with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT from the environment, as torchrun
-/// and most launchers set them.
+/// and most launchers set them, and the secret from FERRY_SECRET if there is one.
 /// Errors   (from join) invalid_argument a variable is missing or not a number in range
 bootstrap_factory tcp_from_environment();
 /// Whether all four variables are set.
@@ -117,6 +124,10 @@ class group {
 
   /// Ranks of this group that run on this machine (same boot id), itself included.
   int ranks_on_this_machine() const;
+  /// How many of them come before this one.
+  int index_on_this_machine() const;
+  /// Whether this rank's node is that of `peer` (group_options::ranks_per_node).
+  bool same_node(int peer) const;
 
   /// Marks the group broken: later collectives are refused with `why`. The first cause stays.
   void mark_broken(error why) const;

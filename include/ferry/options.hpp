@@ -8,6 +8,7 @@
 #include <ferry/base/types.hpp>
 #include <ferry/transport/loopback.hpp>
 #include <ferry/transport/reach.hpp>
+#include <ferry/transport/verbs.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -80,6 +81,9 @@ struct exchange_options {
   /// the loopback network, which shows what a real one does to a program.
   reach via = reach::mapped;
   loopback_faults faults = {};  ///< of the loopback network
+  /// How peers are reached that cannot be mapped: over RDMA. Each rank's own business. Without a
+  /// `device`, those with an active port are dealt to the ranks of a machine in turn.
+  verbs_options network = {};
 
   int num_microbatches = 2;  ///< independent slots, 1..64
   int round_tokens = 0;      ///< tokens per round of a long step (M'); 0 means max_tokens

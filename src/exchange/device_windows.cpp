@@ -164,10 +164,11 @@ result<own_parts> allocate_parts(group const& ranks, device const& where, std::s
   if (ranks.size() > max_mapped_ranks)
     return fail(error_code::unsupported, "{} ranks on devices; windows of {} at most can be mapped",
                 ranks.size(), max_mapped_ranks);
-  if (ranks.ranks_on_this_machine() != ranks.size())
-    return fail(error_code::unsupported,
-                "only {} of {} ranks are on this machine, and no network transport is built",
-                ranks.ranks_on_this_machine(), ranks.size());
+  for (int r = 0; r < ranks.size(); ++r)
+    if (!ranks.same_node(r))
+      return fail(error_code::unsupported,
+                  "rank {} is on another node, and devices reach no network yet; only CPU ranks do",
+                  r);
   FERRY_TRY(device_memory flags, where.allocate(memory_kind::flags, flag_bytes));
   FERRY_TRY(device_memory rows, where.allocate(memory_kind::rows, row_bytes));
   return own_parts{std::make_shared<device_memory>(std::move(flags)),

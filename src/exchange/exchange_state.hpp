@@ -49,11 +49,15 @@ struct exchange_core {
   std::vector<std::int32_t> owners;
   std::vector<std::byte> receives_fnuz;
   std::unique_ptr<outbox> out;
-  cpu_kernels const* kernels = nullptr;      ///< null on other devices
+  std::vector<bool> cannot_wake{};       ///< by rank; empty where every peer wakes who waits for it
+  cpu_kernels const* kernels = nullptr;  ///< null on other devices
   std::unique_ptr<device_rank> on_device{};  ///< null on the CPU
   int block_teams = 1;                       ///< teams per block
   expert_tables placed{};                    ///< empty where options.layers is 0
 
+  bool is_on_network(int rank) const {
+    return !readable.empty() && !readable[static_cast<std::size_t>(rank)];
+  }
   status_record* status_of(int rank) const;
   waiter::settings waits(int slot) const;
   std::chrono::milliseconds timeout() const {
@@ -65,6 +69,17 @@ struct exchange_core {
     return on_device ? on_device->peers().rows[own] : readable[own];
   }
 };
+
+/// Finds the way to every peer's window: mapped, or through a network. Collective.
+/// Errors   those of the transport, on all ranks
+result<void> reach_peers(exchange_core& core);
+
+/// Lets peers on a network finish with this rank's window, within the timeout.
+void take_leave(exchange_core& core);
+
+/// What a network's failure means: the death of a peer, where the group knows or soon learns of
+/// one.
+failure cause_of(exchange_core const& core, error const& network, int slot);
 
 /// Looks for a reason to stop waiting: a peer that is gone, or one that failed first (R9).
 bool look_at_peers(exchange_core const& core, awaited const& what, bool expired, failure& found);
@@ -152,6 +167,13 @@ struct microbatch::state final : capture_member {
 };
 
 struct exchange::state {
+  state() = default;
+  ~state() {
+    slots.clear();
+    take_leave(core);
+  }
+  state(state const&) = delete;
+
   /// Errors   invalid_state the exchange has no tables
   result<void> expect_tables() const;
 

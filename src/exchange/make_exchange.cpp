@@ -112,33 +112,6 @@ int default_block_teams(exchange_options const& options, gpu_kernels const& kern
   return std::min(options.max_tokens > 1024 ? 8 : 4, kernels.max_teams);
 }
 
-result<void> reach_peers(exchange_core& core) {
-  std::size_t const asleep = core.window.offset(window_field::asleep);
-  std::vector<mapped_window> through_network;
-  for (int r = 0; r < core.shape.ranks; ++r) {
-    auto const i = static_cast<std::size_t>(r);
-    window const& w = core.windows.windows[i];
-    if (!w.data())
-      return fail(error_code::unsupported,
-                  "rank {} cannot be mapped ({}), and no network transport is built", r,
-                  core.windows.why[i]);
-    bool const networked = core.options.via == reach::network && r != core.shape.rank;
-    core.readable.push_back(w.data());
-    core.mapped.push_back(networked ? nullptr : w.data());
-    through_network.push_back({w.bytes(), asleep});
-  }
-  if (core.options.via != reach::network) return {};
-  constexpr std::size_t staging = std::size_t{4} << 20;  // longer puts go out in parts
-  try {
-    core.out = std::make_unique<outbox>(
-        make_loopback_transport(core.shape.rank, std::move(through_network), core.options.faults),
-        core.shape.ranks, staging, core.waits(0).timeout);
-  } catch (std::exception const& e) {
-    return fail(error_code::out_of_memory, "cannot start the loopback network: {}", e.what());
-  }
-  return {};
-}
-
 result<void> choose_kernels(exchange_core& core) {
   exchange_options const& options = core.options;
   if (core.where.kind() == device_kind::cpu) {
@@ -192,7 +165,6 @@ void give_waiter(exchange_core& core, microbatch::state& slot) {
 
 // Returns the first one.
 result<microbatch::state*> make_slots(exchange_core& core, std::vector<ferry::microbatch>& slots) {
-  if (!core.on_device) FERRY_CHECK(reach_peers(core));
   if (core.options.layers > 0)
     FERRY_CHECK(core.placed.make(core.options, core.shape, core.where, core.on_device.get()));
   microbatch::state* first = nullptr;
@@ -212,6 +184,7 @@ waiter::settings exchange_core::waits(int slot) const {
   waiter::settings s;
   s.timeout = timeout();
   s.slot = slot;
+  s.cannot_wake = cannot_wake;
   // Where there are fewer cores than threads, a thread that spins keeps the one it waits for from
   // running. Yielding lets that one run.
   if (ranks.ranks_on_this_machine() * options.blocks > usable_cores()) s.spin_turns = 0;
@@ -236,6 +209,7 @@ result<exchange> make_exchange(group const& ranks, device const& where,
     core.owners.push_back(owner_of(e, ranks.size(), core.shape.experts));
   if (where.kind() == device_kind::cpu) {
     FERRY_TRY(core.windows, ranks.share_window(core.window.bytes()));
+    FERRY_CHECK(reach_peers(core));
   } else {
     FERRY_CHECK(make_device_rank(core));
   }

@@ -151,10 +151,15 @@ result<void> microbatch::state::run_on_cpu(cpu_executor& executor, int blocks, R
   if (waits->failed()) failed = explain(core, waits->what_failed());
   if (core.out)
     if (std::optional<error> network = core.out->first_error()) {
+      failure const cause = cause_of(core, *network, slot);
       // Peers look for the cause here, also when this rank's own waits went well (R9).
-      waits->fail({network->code, core.shape.rank, {}, slot, 0});
+      waits->fail(cause);
       // A network fails with its peer.
-      if (!failed || failed->code != error_code::unreachable) failed = std::move(network);
+      if (!failed || failed->code != error_code::unreachable)
+        failed = core.ranks.look(cause.rank) == presence::gone
+                     ? fail(cause.code, "rank {} is gone: its process ended ({})", cause.rank,
+                            network->message)
+                     : std::move(*network);
     }
   if (!failed) return {};
   if (core.out) core.out->give_up(*failed);

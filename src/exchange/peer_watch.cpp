@@ -7,37 +7,68 @@
 #include "exchange/exchange_state.hpp"
 
 #include <atomic>
+#include <span>
+#include <thread>
 
 namespace ferry {
 namespace {
 
-// The failure that a peer has recorded in its own window, if it has and we can read it.
-std::optional<failure> recorded_by(exchange_core const& core, int rank) {
-  status_record* const status = core.status_of(rank);
-  if (!status) return std::nullopt;
-  if (std::atomic_ref(status->failed).load(std::memory_order_acquire) != status_record::complete)
-    return std::nullopt;
-  return status->record;
+// What asking a peer over the network may cost. All that is asked after a deadline has passed must
+// fit a second.
+constexpr std::chrono::milliseconds time_to_answer{200};
+// A process that dies takes its queues with it a little before its connections.
+constexpr std::chrono::milliseconds time_to_die{250};
+
+// What a peer says of itself in memory that this rank can read.
+std::optional<status_record> read_of(status_record* status) {
+  status_record seen{};
+  seen.failed = std::atomic_ref(status->failed).load(std::memory_order_acquire);
+  if (seen.failed == status_record::complete) seen.record = status->record;
+  seen.waiting = std::atomic_ref(status->waiting).load(std::memory_order_relaxed);
+  return seen;
 }
 
-// The rank that `rank` has been waiting for, long enough to say so; -1 if it does not wait.
-int waits_for(exchange_core const& core, int rank) {
+// The same over the network.
+std::optional<status_record> asked(exchange_core const& core, int rank) {
+  if (!core.out) return std::nullopt;
+  status_record seen{};
+  auto const ask = [&] {
+    return core.out->fetch(rank, core.window.offset(window_field::status),
+                           std::as_writable_bytes(std::span(&seen, 1)), time_to_answer);
+  };
+  if (!ask()) return std::nullopt;
+  // The word that covers the record may have been read after it: what is read now is whole.
+  if (seen.failed == status_record::complete && !ask()) return std::nullopt;
+  return seen;
+}
+
+std::optional<status_record> said_by(exchange_core const& core, int rank) {
   status_record* const status = core.status_of(rank);
-  if (!status) return -1;
-  return static_cast<int>(std::atomic_ref(status->waiting).load(std::memory_order_relaxed)) - 1;
+  return status ? read_of(status) : asked(core, rank);
+}
+
+std::optional<failure> recorded_in(std::optional<status_record> const& says) {
+  if (!says || says->failed != status_record::complete) return std::nullopt;
+  return says->record;
 }
 
 // From the rank that we wait for to the one that it waits for, and so on, to one that does not
-// wait. A rank that was stopped while it waited closes a circle: it is the last one before the
-// circle does.
-int end_of_chain(exchange_core const& core, int first) {
+// wait, or has failed and names whom it blames. A rank that was stopped while it waited closes a
+// circle: it is the last one before the circle does.
+void follow_chain(exchange_core const& core, int first, failure& found) {
   std::vector<bool> seen(static_cast<std::size_t>(core.shape.ranks), false);
   seen[static_cast<std::size_t>(core.shape.rank)] = true;
-  int rank = first;
-  for (;;) {
+  for (int rank = first;;) {
     seen[static_cast<std::size_t>(rank)] = true;
-    int const next = waits_for(core, rank);
-    if (next < 0 || next >= core.shape.ranks || seen[static_cast<std::size_t>(next)]) return rank;
+    found.rank = rank;
+    std::optional<status_record> const says = said_by(core, rank);
+    if (auto const failed = recorded_in(says)) {
+      found.code = failed->code;
+      found.rank = failed->rank;
+      return;
+    }
+    int const next = says ? static_cast<int>(says->waiting) - 1 : -1;
+    if (next < 0 || next >= core.shape.ranks || seen[static_cast<std::size_t>(next)]) return;
     rank = next;
   }
 }
@@ -52,10 +83,13 @@ status_record* exchange_core::status_of(int rank) const {
 
 bool look_at_peers(exchange_core const& core, awaited const& what, bool expired, failure& found) {
   int const me = core.shape.rank;
-  if (core.out && core.out->error_so_far()) {
-    found.code = error_code::transport;
-    found.rank = me;
-    return true;
+  if (core.out) {
+    if (std::optional<error> const network = core.out->error_so_far()) {
+      failure const cause = cause_of(core, *network, found.slot);
+      found.code = cause.code;
+      found.rank = cause.rank;
+      return true;
+    }
   }
   // A process that died without a word is a root cause. One that had failed before and then went is
   // not: it names another.
@@ -65,7 +99,9 @@ bool look_at_peers(exchange_core const& core, awaited const& what, bool expired,
     if (r == me) continue;
     // In this order: a rank records its failure before it goes.
     presence const there = core.ranks.look(r);
-    std::optional<failure> const record = recorded_by(core, r);
+    // Over a network only the one is asked that this rank waits for.
+    std::optional<failure> const record =
+        core.status_of(r) || r == what.rank ? recorded_in(said_by(core, r)) : std::nullopt;
     if (!record && there == presence::gone) {
       found.code = error_code::unreachable;
       found.rank = r;
@@ -86,8 +122,24 @@ bool look_at_peers(exchange_core const& core, awaited const& what, bool expired,
   }
   if (!expired) return false;
   found.code = error_code::timeout;
-  found.rank = end_of_chain(core, what.rank);
+  follow_chain(core, what.rank, found);
   return true;
+}
+
+failure cause_of(exchange_core const& core, error const& network, int slot) {
+  int const failed = core.out ? core.out->failed_rank() : -1;
+  failure cause{network.code, failed < 0 ? core.shape.rank : failed, {}, slot, 0};
+  if (failed < 0) return cause;
+  auto const end = std::chrono::steady_clock::now() + time_to_die;
+  int gone = gone_peer(core);
+  while (gone < 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    gone = gone_peer(core);
+  }
+  if (gone < 0) return cause;
+  cause.code = error_code::unreachable;
+  cause.rank = gone;
+  return cause;
 }
 
 int gone_peer(exchange_core const& core) {
@@ -154,9 +206,10 @@ error explain(exchange_core const& core, failure const& f) {
       f.wait.chunk < 0 ? "" : fmt::format(", chunk {}", f.wait.chunk), core.shape.rank,
       names[static_cast<int>(f.wait.kind)], f.wait.rank, f.wait.epoch, f.seen);
   if (f.code == error_code::unreachable) {
-    bool const left = core.ranks.look(f.rank) == presence::left;
+    static constexpr char const* states[] = {"cannot be reached over the network",
+                                             "has left the group", "is gone: its process ended"};
     return fail(f.code, "rank {} {} ({})", f.rank,
-                left ? "has left the group" : "is gone: its process ended", place);
+                states[static_cast<int>(core.ranks.look(f.rank))], place);
   }
   if (f.code == error_code::transport)
     return fail(f.code, "rank {}'s network failed ({})", f.rank, place);

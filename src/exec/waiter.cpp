@@ -17,6 +17,9 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds longest_sleep{50};
+// Of a word that comes without a wake-up: what a nap costs in latency, and in looks at the word.
+constexpr std::chrono::nanoseconds shortest_nap{50'000};
+constexpr std::chrono::nanoseconds longest_nap{1'000'000};
 
 bool reached(awaited const& what, std::uint64_t value) {
   return has_reached(what.kind, value, what.epoch);
@@ -69,13 +72,17 @@ bool waiter::wait_longer(awaited const& what, std::uint64_t const* word, std::ui
   // Other blocks and slots of this rank say so in the same word: only one's own is taken back.
   std::atomic_ref waiting(status_->waiting);
   std::uint64_t const said = 1 + static_cast<std::uint64_t>(what.rank);
+  auto const writer = static_cast<std::size_t>(what.rank);
+  bool const wakes = writer >= settings_.cannot_wake.size() || !settings_.cannot_wake[writer];
+  std::chrono::nanoseconds nap = wakes ? longest_sleep : shortest_nap;
   bool arrived = false;
   while (!failed()) {
     auto const now = clock::now();
     auto const until = std::min(deadline, next_look);
     if (now < until) {
-      arrived = sleep_once(what, word, value, until - now);
+      arrived = sleep_once(what, word, value, std::min<std::chrono::nanoseconds>(until - now, nap));
       if (arrived) break;
+      if (!wakes) nap = std::min(2 * nap, longest_nap);
       continue;
     }
     // Slow enough that a peer may want to know whom this rank waits for.

@@ -54,6 +54,8 @@ struct group::membership {
   std::unique_ptr<bootstrap> const ranks;
   group_options const options;
   int on_this_machine = 1;
+  int index_on_this_machine = 0;
+  std::vector<bool> same_node;  ///< by rank
 
  private:
   static bool breaks(error_code code) {
@@ -72,20 +74,32 @@ result<void> group::membership::introduce(std::chrono::milliseconds patience) {
     FERRY_TRY(here, this_machine());
   }
   packer mine;
-  mine.add_text(FERRY_VERSION).add(here);
+  mine.add_text(FERRY_VERSION).add(here).add(std::int32_t{options.ranks_per_node});
   FERRY_TRY(auto const all, ranks->all_gather(mine.packed(), patience));
   on_this_machine = 0;
+  int const per_node = options.ranks_per_node;
   for (int peer = 0; peer < ranks->size(); ++peer) {
     unpacker from{all[peer]};
     auto const version = from.take_text();
+    // Another version may say more, or less, after this.
+    if (from.complete() && version != FERRY_VERSION)
+      return fail(error_code::invalid_argument, "rank {} runs ferry {}, this one {}", peer, version,
+                  FERRY_VERSION);
     auto const machine = from.take<machine_id>();
+    auto const theirs = from.take<std::int32_t>();
     if (!from.complete())
       return fail(error_code::malformed_input, "rank {} introduced itself with {} bytes", peer,
                   all[peer].size());
-    if (version != FERRY_VERSION)
-      return fail(error_code::invalid_argument, "rank {} runs ferry {}, this one {}", peer, version,
-                  FERRY_VERSION);
-    if (machine == here) ++on_this_machine;
+    if (theirs != per_node)
+      return fail(error_code::invalid_argument,
+                  "ranks_per_node is {} on rank {}, but {} on rank {}", per_node, ranks->rank(),
+                  theirs, peer);
+    if (machine == here) {
+      ++on_this_machine;
+      index_on_this_machine += peer < ranks->rank();
+    }
+    same_node.push_back(machine == here &&
+                        (per_node == 0 || peer / per_node == ranks->rank() / per_node));
   }
   return {};
 }
@@ -113,6 +127,12 @@ std::chrono::milliseconds group::timeout() const {
 }
 int group::ranks_on_this_machine() const {
   return membership_->on_this_machine;
+}
+int group::index_on_this_machine() const {
+  return membership_->index_on_this_machine;
+}
+bool group::same_node(int peer) const {
+  return peer >= 0 && peer < size() && membership_->same_node[static_cast<std::size_t>(peer)];
 }
 void group::mark_broken(error why) const {
   membership_->mark_broken(why);
@@ -148,8 +168,9 @@ result<shared_windows> group::share_window(std::size_t size) const {
   return membership_->collective([&]() -> result<shared_windows> {
     auto& ranks = *membership_->ranks;
     auto const timeout = membership_->options.timeout;
-    return ranks.shares_address_space() ? share_between_threads(ranks, size, timeout)
-                                        : share_between_processes(ranks, size, timeout);
+    auto const& node = membership_->same_node;
+    return ranks.shares_address_space() ? share_between_threads(ranks, size, timeout, node)
+                                        : share_between_processes(ranks, size, timeout, node);
   });
 }
 
@@ -180,6 +201,9 @@ result<group> join(bootstrap_factory how, group_options options) {
   if (options.timeout < std::chrono::milliseconds{1} || options.timeout > longest)
     return fail(error_code::invalid_argument, "a timeout of {} ms; from 1 to {}",
                 options.timeout.count(), longest.count());
+  if (options.ranks_per_node < 0 || options.ranks_per_node > max_ranks)
+    return fail(error_code::invalid_argument, "ranks_per_node is {}; it must be 0 to {}",
+                options.ranks_per_node, max_ranks);
   auto const end = after(options.timeout);
   FERRY_TRY(auto ranks, start(how, options));
   group joined;

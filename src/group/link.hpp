@@ -29,6 +29,8 @@ enum class frame_kind : std::uint32_t {
   greeting,   ///< between two others: who I am
   data,       ///< bytes of a collective
   goodbye,    ///< I leave, with the error that made me, if any
+  challenge,  ///< from rank 0: show that you know the secret
+  proof,      ///< to rank 0: here
 };
 
 struct frame {

@@ -33,6 +33,11 @@ class packer {
     packed_.insert(packed_.end(), at, at + text.size());
     return *this;
   }
+  packer& add_bytes(std::span<std::byte const> more) {
+    add(static_cast<std::uint32_t>(more.size()));
+    packed_.insert(packed_.end(), more.begin(), more.end());
+    return *this;
+  }
   /// An error, or that there is none.
   packer& add_outcome(result<void> const& outcome) {
     add(outcome ? std::int32_t{-1} : static_cast<std::int32_t>(outcome.error().code));
@@ -60,6 +65,10 @@ class unpacker {
   std::string take_text() {
     auto const from = take_bytes(take<std::uint32_t>());
     return {reinterpret_cast<char const*>(from.data()), from.size()};
+  }
+  bytes take_sized_bytes() {
+    auto const from = take_bytes(take<std::uint32_t>());
+    return {from.begin(), from.end()};
   }
   result<void> take_outcome() {
     auto const code = take<std::int32_t>();

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace ferry {
@@ -21,8 +22,9 @@ struct rendezvous {
   endpoint where;  ///< of rank 0
   int rank = 0;
   int size = 1;
-  secret job{};           ///< equal on all ranks of the job; zeros where nothing could carry one
-  descriptor listener{};  ///< rank 0: listens at `where` already, or none
+  secret job{};  ///< equal on all ranks of the job; zeros where nothing could carry one
+  std::string shared_secret{};  ///< empty: nobody is asked to prove anything
+  descriptor listener{};        ///< rank 0: listens at `where` already, or none
 };
 
 /// A link to every other rank, in rank order; none to oneself.

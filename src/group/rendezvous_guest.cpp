@@ -5,6 +5,7 @@
 
 #include "base/fail.hpp"
 #include "group/rank_names.hpp"
+#include "group/shared_secret.hpp"
 
 #include <thread>
 
@@ -86,17 +87,58 @@ result<bool> rendezvous_guest::try_hello(socket_address const& host) {
   said.port = listening.port();
   said.job = place_.job;
   said.patience_ms = until(end_).count();
+  asked_.reset();
+  if (!place_.shared_secret.empty()) {
+    said.proves = 1;
+    FERRY_TRY(said.nonce, fresh_secret());
+  }
   links_[0] = std::make_unique<link>(std::move(socket));
   links_[0]->queue(frame_kind::hello, packer{}.add(said).packed());
   links_[0]->write();
-  return wait_for_welcome();
+  return wait_for_welcome(said);
 }
 
-result<bool> rendezvous_guest::wait_for_welcome() {
+result<void> rendezvous_guest::answer(hello const& said, frame const& asked) {
+  unpacker rest{asked.payload};
+  auto const question = rest.take<challenge>();
+  if (!rest.complete() || place_.shared_secret.empty())
+    return fail(error_code::invalid_argument,
+                "rank 0 at {} asks for a shared secret, and this rank has none",
+                to_string(place_.where));
+  asked_ = question;
+  links_[0]->queue(frame_kind::proof,
+                   packer{}.add(proof_of_rank(place_.shared_secret, said, question)).packed());
+  links_[0]->write();
+  return {};
+}
+
+result<void> rendezvous_guest::check_welcome(hello const& said, frame const& got) const {
+  if (place_.shared_secret.empty()) return {};
+  unpacker rest{got.payload};
+  auto const proof = rest.take<digest>();
+  if (asked_ && rest.complete() && equal(proof, proof_of_host(place_.shared_secret, said, *asked_)))
+    return {};
+  return fail(error_code::invalid_argument, "who answers at {} does not know the shared secret",
+              to_string(place_.where));
+}
+
+secret rendezvous_guest::sign(int from, int to) const {
+  if (place_.shared_secret.empty()) return table_.session;
+  return sign_greeting(place_.shared_secret, {table_.session, from, to});
+}
+
+result<bool> rendezvous_guest::wait_for_welcome(hello const& said) {
   link* const host = links_[0].get();
   for (;;) {
     if (auto const got = host->next()) {
-      if (got->kind == frame_kind::welcome) return true;
+      if (got->kind == frame_kind::challenge && !asked_) {
+        FERRY_CHECK(answer(said, *got));
+        continue;
+      }
+      if (got->kind == frame_kind::welcome) {
+        FERRY_CHECK(check_welcome(said, *got));
+        return true;
+      }
       return fail(error_code::malformed_input, "who answers at {} is no rank 0: a frame of kind {}",
                   to_string(place_.where), static_cast<unsigned>(got->kind));
     }
@@ -175,7 +217,7 @@ result<void> rendezvous_guest::connect_lower_ranks() {
           fail(error_code::unreachable, "rank {} is gone: {}", peer, socket.error().message));
     links_[at] = std::make_unique<link>(*std::move(socket));
     links_[at]->queue(frame_kind::greeting,
-                      packer{}.add(greeting{table_.session, place_.rank, peer}).packed());
+                      packer{}.add(greeting{sign(place_.rank, peer), place_.rank, peer}).packed());
   }
   return {};
 }
@@ -194,13 +236,14 @@ void rendezvous_guest::listen_to_visitors() {
   for (auto v = visitors_.begin(); v != visitors_.end();) {
     auto const said = first_of<greeting>(*v->line, frame_kind::greeting);
     bool const over = said.message || said.wrong || passed(v->end);
-    if (auto const& g = said.message; g && g->session == table_.session && g->to == place_.rank &&
-                                      g->from > place_.rank && g->from < place_.size &&
-                                      !links_[static_cast<std::size_t>(g->from)]) {
+    if (auto const& g = said.message;
+        g && g->to == place_.rank && g->from > place_.rank && g->from < place_.size &&
+        g->session == sign(g->from, place_.rank) && !links_[static_cast<std::size_t>(g->from)]) {
       auto const peer = static_cast<std::size_t>(g->from);
       v->line->trust();
-      v->line->queue(frame_kind::greeting,
-                     packer{}.add(greeting{table_.session, place_.rank, g->from}).packed());
+      v->line->queue(
+          frame_kind::greeting,
+          packer{}.add(greeting{sign(place_.rank, g->from), place_.rank, g->from}).packed());
       v->line->write();
       links_[peer] = std::move(v->line);
       greeted_[peer] = true;
@@ -219,7 +262,8 @@ result<void> rendezvous_guest::listen_to_lower_ranks() {
     auto const at = static_cast<std::size_t>(peer);
     if (greeted_[at]) continue;
     auto const said = first_of<greeting>(*links_[at], frame_kind::greeting);
-    if (said.message && said.message->session == table_.session && said.message->from == peer) {
+    if (said.message && said.message->session == sign(peer, place_.rank) &&
+        said.message->from == peer) {
       greeted_[at] = true;
     } else if (said.message || said.wrong) {
       return explained(links_[at]->peer() != presence::here

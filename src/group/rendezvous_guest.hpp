@@ -28,7 +28,11 @@ class rendezvous_guest {
   result<void> say_hello();
   /// One attempt. Nothing when somebody took the connection and closed it without a word.
   result<bool> try_hello(socket_address const& host);
-  result<bool> wait_for_welcome();
+  result<bool> wait_for_welcome(hello const& said);
+  result<void> answer(hello const& said, frame const& asked);
+  result<void> check_welcome(hello const& said, frame const& got) const;
+  /// What ranks `from` and `to` know each other by.
+  secret sign(int from, int to) const;
   result<address_table> wait_for_table();
   result<void> connect_all();
   result<void> connect_lower_ranks();
@@ -48,6 +52,7 @@ class rendezvous_guest {
   links links_;
   std::vector<bool> greeted_;
   std::list<visitor> visitors_;
+  std::optional<challenge> asked_;
 };
 
 }  // namespace ferry

@@ -5,6 +5,7 @@
 
 #include "base/fail.hpp"
 #include "group/rank_names.hpp"
+#include "group/shared_secret.hpp"
 
 namespace ferry {
 namespace {
@@ -63,19 +64,55 @@ result<void> rendezvous_host::let_in() {
 }
 
 void rendezvous_host::listen_to_visitors() {
-  for (auto v = visitors_.begin(); v != visitors_.end();) {
-    auto const said = first_of<hello>(*v->line, frame_kind::hello);
-    if (said.message) {
-      if (auto const outcome = judge(*said.message)) {
-        admit(*v, *said.message);
-      } else {
-        last_refusal_ = outcome.error().message;
-        v->line->leave(outcome);
-      }
+  for (auto v = visitors_.begin(); v != visitors_.end();)
+    v = listen_to(*v) || passed(v->end) ? visitors_.erase(v) : std::next(v);
+}
+
+bool rendezvous_host::listen_to(visitor& who) {
+  return who.asked ? hear_proof(who) : hear_hello(who);
+}
+
+void rendezvous_host::turn_away(visitor& who, result<void> const& why) {
+  last_refusal_ = why.error().message;
+  who.line->leave(why);
+}
+
+bool rendezvous_host::hear_hello(visitor& who) {
+  auto const said = first_of<hello>(*who.line, frame_kind::hello);
+  if (!said.message) return said.wrong;
+  auto outcome = judge(*said.message);
+  if (outcome && !place_.shared_secret.empty()) {
+    auto nonce = fresh_secret();
+    if (nonce) {
+      who.asked = said.message;
+      who.question = {*nonce};
+      who.line->queue(frame_kind::challenge, packer{}.add(who.question).packed());
+      who.line->write();
+      return false;
     }
-    bool const over = said.message || said.wrong || passed(v->end);
-    v = over ? visitors_.erase(v) : std::next(v);
+    outcome = nonce.error();
   }
+  if (outcome)
+    admit(who, *said.message);
+  else
+    turn_away(who, outcome);
+  return true;
+}
+
+bool rendezvous_host::hear_proof(visitor& who) {
+  auto const said = first_of<digest>(*who.line, frame_kind::proof);
+  if (!said.message) return said.wrong;
+  // Another may have come with the same number meanwhile.
+  auto outcome = judge(*who.asked);
+  if (outcome &&
+      !equal(*said.message, proof_of_rank(place_.shared_secret, *who.asked, who.question)))
+    outcome = fail(error_code::invalid_argument, "rank {} at {} does not know the shared secret",
+                   who.asked->rank, to_string(who.from));
+  if (outcome)
+    admit(who, *who.asked);
+  else
+    turn_away(who, outcome);
+  return true;
 }
 
 result<void> rendezvous_host::judge(hello const& said) const {
@@ -86,6 +123,15 @@ result<void> rendezvous_host::judge(hello const& said) const {
   if (said.job != place_.job)
     return fail(error_code::invalid_argument, "rank {} belongs to another job than rank 0 at {}",
                 said.rank, to_string(place_.where));
+  bool const asks = !place_.shared_secret.empty();
+  if (asks && said.proves == 0)
+    return fail(error_code::invalid_argument,
+                "rank {} has no shared secret, and rank 0 at {} asks for one", said.rank,
+                to_string(place_.where));
+  if (!asks && said.proves != 0)
+    return fail(error_code::invalid_argument,
+                "rank {} has a shared secret, and rank 0 at {} has none", said.rank,
+                to_string(place_.where));
   if (said.size != place_.size)
     return fail(error_code::invalid_argument, "rank {} expects {} ranks, rank 0 {}", said.rank,
                 said.size, place_.size);
@@ -101,7 +147,12 @@ result<void> rendezvous_host::judge(hello const& said) const {
 void rendezvous_host::admit(visitor& who, hello const& said) {
   auto const rank = static_cast<std::size_t>(said.rank);
   who.line->trust();
-  who.line->queue(frame_kind::welcome, bytes{});
+  bytes answer;
+  if (who.asked) {
+    digest const proof = proof_of_host(place_.shared_secret, said, who.question);
+    answer.assign(proof.begin(), proof.end());
+  }
+  who.line->queue(frame_kind::welcome, std::move(answer));
   who.line->write();
   addresses_[rank] = who.from;
   addresses_[rank].set_port(static_cast<std::uint16_t>(said.port));

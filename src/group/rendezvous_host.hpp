@@ -24,6 +24,8 @@ class rendezvous_host {
     std::unique_ptr<link> line;
     socket_address from;
     deadline end;
+    std::optional<hello> asked{};  ///< what the one said who still has to prove it
+    challenge question{};
   };
 
   result<void> gather();
@@ -31,6 +33,11 @@ class rendezvous_host {
   void listen_to_visitors();
   /// Errors  why the one who said it is refused
   result<void> judge(hello const& said) const;
+  /// Whether the visit is over.
+  bool listen_to(visitor& who);
+  bool hear_hello(visitor& who);
+  bool hear_proof(visitor& who);
+  void turn_away(visitor& who, result<void> const& why);
   void admit(visitor& who, hello const& said);
   result<void> look_after_admitted() const;
   result<void> send_table();

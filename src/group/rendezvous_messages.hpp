@@ -11,12 +11,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 namespace ferry {
 
 /// Raised whenever a message below, or a frame, changes.
-inline constexpr std::uint32_t rendezvous_version = 1;
+inline constexpr std::uint32_t rendezvous_version = 2;
 
 /// To rank 0.
 struct hello {
@@ -26,11 +27,19 @@ struct hello {
   std::uint32_t port = 0;  ///< where this rank listens
   secret job{};
   std::int64_t patience_ms = 0;  ///< how long this rank will still wait
+  std::uint64_t proves = 0;      ///< 1: this rank knows a shared secret, and wants rank 0 to
+  secret nonce{};                ///< drawn by this rank, for the proofs
+};
+static_assert(std::has_unique_object_representations_v<hello>, "proofs cover its bytes");
+
+/// From rank 0, which asks for a proof.
+struct challenge {
+  secret nonce{};
 };
 
 /// Between two ranks that are not rank 0.
 struct greeting {
-  secret session{};  ///< of this meeting; only its ranks know it
+  secret session{};  ///< of this meeting; only its ranks know it. With a shared secret: signed
   std::int32_t from = 0;
   std::int32_t to = 0;
 };

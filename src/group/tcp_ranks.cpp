@@ -6,6 +6,7 @@
 #include "base/fail.hpp"
 #include "group/rendezvous.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <map>
@@ -14,27 +15,36 @@
 namespace ferry {
 namespace {
 
+constexpr std::size_t longest_secret = 4096;
+
 result<std::unique_ptr<bootstrap>> meet_at(result<endpoint> const& where, int rank, int size,
+                                           std::string const& secret,
                                            group_options const& options) {
   if (size < 1 || size > max_ranks)
     return fail(error_code::invalid_argument, "a group of {} ranks; from 1 to {}", size, max_ranks);
   if (rank < 0 || rank >= size)
     return fail(error_code::invalid_argument, "rank {} in a group of {} ranks", rank, size);
   if (!where) return where.error();
+  if (secret.size() > longest_secret)
+    return fail(error_code::invalid_argument, "a shared secret of {} bytes; at most {}",
+                secret.size(), longest_secret);
   rendezvous place;
   place.where = *where;
   place.rank = rank;
   place.size = size;
+  place.shared_secret = secret;
   FERRY_TRY(auto to_peers, meet(std::move(place), options.timeout));
   return bootstrap_over(rank, std::move(to_peers));
 }
 
+constexpr char const* secret_variable = "FERRY_SECRET";
 constexpr char const* variables[] = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
 
 std::map<std::string, std::string> environment() {
   std::map<std::string, std::string> found;
   for (auto const* name : variables)
     if (auto const* value = std::getenv(name)) found[name] = value;
+  if (auto const* value = std::getenv(secret_variable)) found[secret_variable] = value;
   return found;
 }
 
@@ -61,14 +71,15 @@ result<endpoint> endpoint_in(std::map<std::string, std::string> const& from) {
 
 }  // namespace
 
-bootstrap_factory tcp(std::string address, int rank, int size) {
+bootstrap_factory tcp(std::string address, int rank, int size, std::string secret) {
   return [=](group_options const& options) {
-    return meet_at(parse_endpoint(address), rank, size, options);
+    return meet_at(parse_endpoint(address), rank, size, secret, options);
   };
 }
 
 bool tcp_environment_is_set() {
-  return environment().size() == std::size(variables);
+  auto const found = environment();
+  return std::ranges::all_of(variables, [&](char const* name) { return found.contains(name); });
 }
 
 bootstrap_factory tcp_from_environment() {
@@ -79,7 +90,9 @@ bootstrap_factory tcp_from_environment() {
             return fail(error_code::invalid_argument, "{} is not set in the environment", name);
         FERRY_TRY(auto const rank, number_in(found, "RANK"));
         FERRY_TRY(auto const size, number_in(found, "WORLD_SIZE"));
-        return meet_at(endpoint_in(found), rank, size, options);
+        auto const secret = found.find(secret_variable);
+        return meet_at(endpoint_in(found), rank, size,
+                       secret == found.end() ? std::string() : secret->second, options);
       };
 }
 

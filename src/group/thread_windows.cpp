@@ -47,7 +47,8 @@ struct card {
   std::uint64_t bytes = 0;
 };
 
-result<shared_windows> take_all(int rank, std::vector<card> const& cards) {
+result<shared_windows> take_all(int rank, std::vector<card> const& cards,
+                                std::vector<bool> const& same_node) {
   shared_windows shared;
   for (std::size_t peer = 0; peer < cards.size(); ++peer) {
     auto w = windows_of_this_process().copy(cards[peer].number);
@@ -55,9 +56,12 @@ result<shared_windows> take_all(int rank, std::vector<card> const& cards) {
       return fail(error_code::unreachable, "rank {} took its window back before rank {} had it",
                   peer, rank);
     bool const own = static_cast<int>(peer) == rank;
-    shared.windows.push_back(std::move(w));
-    shared.how.push_back(own ? reach::self : reach::mapped);
-    shared.why.emplace_back();
+    bool const near = same_node[peer];
+    shared.windows.push_back(near ? std::move(w) : window{});
+    shared.how.push_back(own ? reach::self : near ? reach::mapped : reach::network);
+    shared.why.push_back(
+        near ? std::string()
+             : fmt::format("rank {} counts as one of another node (ranks_per_node)", peer));
     shared.bytes.push_back(cards[peer].bytes);
   }
   return shared;
@@ -66,7 +70,8 @@ result<shared_windows> take_all(int rank, std::vector<card> const& cards) {
 }  // namespace
 
 result<shared_windows> share_between_threads(bootstrap& ranks, std::size_t size,
-                                             std::chrono::milliseconds timeout) {
+                                             std::chrono::milliseconds timeout,
+                                             std::vector<bool> const& same_node) {
   auto made = size == 0 ? result<window>(window{}) : window::plain(size);
   result<void> const outcome = made ? result<void>{} : result<void>{made.error()};
   auto& waiting = windows_of_this_process();
@@ -87,7 +92,7 @@ result<shared_windows> share_between_threads(bootstrap& ranks, std::size_t size,
     cards.push_back(from.take<card>());
     if (auto const theirs = from.take_outcome(); !theirs) return told_by(peer, theirs.error());
   }
-  auto shared = take_all(ranks.rank(), cards);
+  auto shared = take_all(ranks.rank(), cards, same_node);
   FERRY_CHECK(agree(ranks, shared ? result<void>{} : result<void>{shared.error()}, timeout));
   return shared;
 }

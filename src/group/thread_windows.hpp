@@ -8,11 +8,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <vector>
 
 namespace ferry {
 
-/// Collective. All ranks succeed, or all fail.
+/// Collective. All ranks succeed, or all fail. `same_node`: by rank, whether it counts as one that
+/// can be mapped.
 result<shared_windows> share_between_threads(bootstrap& ranks, std::size_t size,
-                                             std::chrono::milliseconds timeout);
+                                             std::chrono::milliseconds timeout,
+                                             std::vector<bool> const& same_node);
 
 }  // namespace ferry

@@ -51,8 +51,13 @@ struct card {
 /// 3. windows cross on the connections that stand, each with a refusal in its place if need be.
 class window_exchange {
  public:
-  window_exchange(bootstrap& ranks, std::chrono::milliseconds timeout)
-      : ranks_(ranks), timeout_(timeout), end_(after(timeout)), me_(ranks.rank()) {}
+  window_exchange(bootstrap& ranks, std::chrono::milliseconds timeout,
+                  std::vector<bool> const& same_node)
+      : ranks_(ranks),
+        timeout_(timeout),
+        end_(after(timeout)),
+        me_(ranks.rank()),
+        same_node_(same_node) {}
 
   result<shared_windows> run(std::size_t size);
 
@@ -98,6 +103,7 @@ class window_exchange {
   std::chrono::milliseconds const timeout_;
   deadline const end_;
   int const me_;
+  std::vector<bool> const& same_node_;
   descriptor listener_;
   std::vector<peer> peers_;
   std::list<visitor> visitors_;
@@ -179,6 +185,9 @@ void window_exchange::decide_reach() {
                                          "namespace, which the sockets that carry windows do not "
                                          "cross",
                                          rank));
+    else if (!same_node_[static_cast<std::size_t>(rank)])
+      reach_by_network(rank,
+                       fmt::format("rank {} counts as one of another node (ranks_per_node)", rank));
   }
 }
 
@@ -380,8 +389,9 @@ result<void> window_exchange::take(int rank, int line, handed_over const& got) {
 }  // namespace
 
 result<shared_windows> share_between_processes(bootstrap& ranks, std::size_t size,
-                                               std::chrono::milliseconds timeout) {
-  return window_exchange(ranks, timeout).run(size);
+                                               std::chrono::milliseconds timeout,
+                                               std::vector<bool> const& same_node) {
+  return window_exchange(ranks, timeout, same_node).run(size);
 }
 
 }  // namespace ferry

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <vector>
 
 namespace ferry {
 
@@ -17,7 +18,9 @@ namespace ferry {
 /// namespace: no file system, no right to trace, and nothing that outlives the process. The socket
 /// has a name that nobody can guess; a peer must be of the same user (or either be root), as the
 /// kernel tells, and bring a secret that only the group's ranks know.
+/// `same_node`: by rank, whether it counts as one that could be mapped at all.
 result<shared_windows> share_between_processes(bootstrap& ranks, std::size_t size,
-                                               std::chrono::milliseconds timeout);
+                                               std::chrono::milliseconds timeout,
+                                               std::vector<bool> const& same_node);
 
 }  // namespace ferry

@@ -114,6 +114,7 @@ result<void> validate(exchange_options const& o, int num_ranks) {
   if (o.via == reach::self)
     return fail(error_code::invalid_argument, "via is self; it must be mapped or network");
   FERRY_CHECK(check_faults(o.faults));
+  FERRY_CHECK(validate(o.network));
   return check_rounds(o);
 }
 

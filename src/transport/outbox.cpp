@@ -59,10 +59,12 @@ std::byte* outbox::stage(std::byte const* from, std::size_t bytes) {
 void outbox::put(int rank, std::size_t offset, std::byte const* from, std::size_t bytes) {
   std::lock_guard lock(mutex_);
   if (error_) return;
-  std::size_t const most = std::min(net_->what_it_can().max_put_bytes, staging_.size());
+  abilities const can = net_->what_it_can();
+  std::size_t const most = std::min(can.max_put_bytes, staging_.size());
   for (std::size_t done = 0; done < bytes && !error_;) {
     std::size_t const part = std::min(most, bytes - done);
-    std::byte const* const at = stage(from + done, part);
+    // Who reads its source while posting has staging memory of its own.
+    std::byte const* const at = part <= can.inline_bytes ? from + done : stage(from + done, part);
     if (!at) return;
     post_until_accepted(rank, [&] { return net_->put({rank, offset + done, part}, at); });
     done += part;
@@ -94,7 +96,26 @@ std::optional<error> outbox::find_error() {
 void outbox::give_up(error why) {
   std::lock_guard lock(mutex_);
   if (!error_) error_ = std::move(why);
-  net_.reset();
+  if (net_ && !net_->what_it_can().fetches) net_.reset();
+}
+
+result<void> outbox::fetch(int rank, std::size_t offset, std::span<std::byte> to,
+                           std::chrono::milliseconds timeout) {
+  auto const end = std::chrono::steady_clock::now() + timeout;
+  std::unique_lock lock(mutex_, std::defer_lock);
+  while (!lock.try_lock()) {
+    if (std::chrono::steady_clock::now() > end)
+      return fail(error_code::timeout, "rank {} could not be asked within {} ms: others post", rank,
+                  timeout.count());
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  if (!net_) return fail(error_code::unsupported, "the network has ended");
+  return net_->fetch({rank, offset, to.size()}, to.data(), timeout);
+}
+
+int outbox::failed_rank() {
+  std::lock_guard lock(mutex_);
+  return net_ ? net_->failed_rank() : -1;
 }
 
 }  // namespace ferry

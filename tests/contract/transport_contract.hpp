@@ -290,6 +290,25 @@ TEST_P(transport_contract, reads_short_sources_while_posting) {
   EXPECT_EQ(std::memcmp(at(1, 8), wanted.data(), bytes), 0);
 }
 
+TEST_P(transport_contract, fetches_what_a_peer_has_stored_or_says_that_it_cannot) {
+  auto const wanted = pattern(200, 11);
+  std::copy(wanted.begin(), wanted.end(), at(1, 72));
+  std::vector<std::byte> got(200);
+  result<void> const r = net_->fetch({1, 72, got.size()}, got.data(), std::chrono::seconds(20));
+  if (!net_->what_it_can().fetches) {
+    ASSERT_FALSE(r);
+    EXPECT_EQ(r.error().code, error_code::unsupported) << r.error().message;
+    return;
+  }
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(got, wanted);
+  EXPECT_EQ(net_->failed_rank(), -1);
+  std::size_t const end = window_size;
+  result<void> const past = net_->fetch({1, end - 8, 16}, got.data(), std::chrono::seconds(20));
+  ASSERT_FALSE(past);
+  EXPECT_EQ(past.error().code, error_code::invalid_argument) << past.error().message;
+}
+
 TEST_P(transport_contract, carries_whole_steps_of_an_exchange) {
   for (int round_tokens : {0, 3}) {
     carried const c = carry_exchange(GetParam().make, {.ranks = 3, .round_tokens = round_tokens});

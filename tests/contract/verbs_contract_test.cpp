@@ -51,6 +51,11 @@ class among_peers final : public transport {
   result<void> flush(int rank, std::chrono::milliseconds timeout) override {
     return mine().flush(rank, timeout);
   }
+  result<void> fetch(remote_region from, std::byte* to,
+                     std::chrono::milliseconds timeout) override {
+    return mine().fetch(from, to, timeout);
+  }
+  int failed_rank() const override { return mine().failed_rank(); }
 
  private:
   transport& mine() const { return *all_[rank_]; }

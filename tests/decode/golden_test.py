@@ -276,6 +276,20 @@ def pictures(o):
         assert len(titles) == len(spans) / (NEW_TOKENS - 1), "one step of all ranks"
 
 
+def nodes(o):
+    """Ranks of two nodes, which reach each other by RDMA alone, bring the bits of one node's."""
+    prompts = prompts_of(os.path.join(o.models, o.model))
+    a = arguments_for(os.path.join(o.models, o.model), prompts)
+    numbers, _, raw = ranks.decode(o.program, o.ranks, a, True, seconds=120)
+    worst = max(map(abs, differences(raw, wanted_logits(prompts[0]))))
+    assert worst <= 1e-3, worst
+    apart, _, raw_apart = ranks.decode(
+        o.program, o.ranks, a + ["--ranks-per-node", str(o.ranks // 2)], True, seconds=120)
+    assert raw_apart == raw, "logits of two nodes are other ones"
+    assert apart["tokens"] == numbers["tokens"]
+    print("%d logits of %d ranks on two nodes are those of one" % (len(raw) // 4, o.ranks))
+
+
 def sharded(o):
     """A checkpoint in one file and in three is the same model."""
     raws = []
@@ -306,6 +320,7 @@ def demo(o):
 def main():
     parser = argparse.ArgumentParser()
     cases = {f.__name__: f for f in (f32, bf16, per_choice, wires, overlap, placed, pictures,
+                                   nodes,
                                    sharded, demo)}
     parser.add_argument("case", choices=cases)
     parser.add_argument("--program", required=True)

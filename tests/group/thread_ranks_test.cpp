@@ -63,6 +63,39 @@ TEST(thread_ranks, barrier_lets_nobody_through_before_all_came) {
   });
 }
 
+TEST(thread_ranks, of_different_nodes_do_not_map_each_other) {
+  auto const ranks = ferry::threads(5);
+  on_threads(5, [&](int rank) {
+    auto const group = ferry::join(ranks.rank(rank), {.ranks_per_node = 2}).value();
+    EXPECT_EQ(group.index_on_this_machine(), rank);
+    auto const shared = group.share_window(4096).value();
+    for (int peer = 0; peer < 5; ++peer) {
+      auto const i = static_cast<std::size_t>(peer);
+      bool const near = peer / 2 == rank / 2;
+      EXPECT_EQ(group.same_node(peer), near);
+      EXPECT_EQ(shared.how[i] == ferry::reach::network, !near);
+      EXPECT_EQ(shared.windows[i].data() != nullptr, near);
+      EXPECT_EQ(shared.why[i].empty(), near);
+      EXPECT_EQ(shared.bytes[i], 4096u);
+    }
+    EXPECT_FALSE(group.same_node(5));
+  });
+}
+
+TEST(thread_ranks, must_agree_on_what_a_node_is) {
+  auto const ranks = ferry::threads(2);
+  on_threads(2, [&](int rank) {
+    auto const group = ferry::join(ranks.rank(rank), {.ranks_per_node = rank});
+    ASSERT_FALSE(group);
+    EXPECT_EQ(group.error().code, error_code::invalid_argument);
+    EXPECT_NE(group.error().message.find("ranks_per_node is "), std::string::npos)
+        << group.error().message;
+  });
+  auto const alone = ferry::join(ferry::threads(1).rank(0), {.ranks_per_node = -1});
+  ASSERT_FALSE(alone);
+  EXPECT_NE(alone.error().message.find("-1"), std::string::npos) << alone.error().message;
+}
+
 TEST(thread_ranks, a_missing_rank_is_named_when_the_deadline_passes) {
   auto const ranks = ferry::threads(4);
   on_threads(2, [&](int rank) {

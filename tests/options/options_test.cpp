@@ -201,6 +201,20 @@ TEST(options, need_a_rank_and_a_way_to_reach_it) {
 }
 
 // The default is no choice at all: sizes must be given.
+TEST(options, keep_the_network_within_its_limits) {
+  exchange_options o = valid();
+  o.network.service_level = 16;
+  auto const r = validate(o, 2);
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().code, error_code::invalid_argument);
+  EXPECT_NE(r.error().message.find("service_level is 16; 0 to 15"), std::string::npos)
+      << r.error().message;
+  o.network = {.mtu = 1000};
+  EXPECT_FALSE(validate(o, 2));
+  o.network = {.mtu = 1024};
+  EXPECT_TRUE(validate(o, 2));
+}
+
 TEST(options, refuse_the_default) {
   EXPECT_FALSE(validate({}, 1));
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 the ferry authors
-"""Adds up the results that CTest wrote for several builds.
+"""Adds up the results that CTest, or GoogleTest, wrote for several builds.
 
 usage: summary.py NAME=JUNIT_FILE...
 
@@ -16,6 +16,8 @@ import xml.etree.ElementTree as xml
 
 def reason_of(case):
     """Why a case was skipped: the text that follows GTEST_SKIP's place, or a line `SKIPPED: why`."""
+    if case.get("result") == "skipped":  # GoogleTest: file and line, then the text
+        return case.find("skipped").get("message", "").split("\n", 1)[-1].strip() or "no reason given"
     output = case.findtext("system-out") or ""
     said = re.search(r"^(?:.*: Skipped\n|SKIPPED: *)(.+)$", output, re.MULTILINE)
     return said.group(1).strip() if said else "no reason given"
@@ -23,8 +25,10 @@ def reason_of(case):
 
 def outcome_of(case):
     """'passed', 'failed' or 'skipped'. A case that could not be started has failed."""
+    if case.get("result") == "skipped":  # GoogleTest says `run` of all that it looked at
+        return "skipped"
     if case.get("status") == "run":
-        return "passed"
+        return "passed" if case.find("failure") is None else "failed"
     skipped = case.find("skipped")
     if case.get("status") == "notrun" and skipped is not None:
         if skipped.get("message", "").startswith("SKIP_"):
@@ -40,7 +44,10 @@ def read(path):
     cases = []
     for case in suite.iter("testcase"):
         outcome = outcome_of(case)
-        cases.append((outcome, case.get("name"), reason_of(case) if outcome == "skipped" else ""))
+        name = case.get("name")
+        if case.get("result") and case.get("classname"):
+            name = f"{case.get('classname')}.{name}"
+        cases.append((outcome, name, reason_of(case) if outcome == "skipped" else ""))
     return cases, sum(float(case.get("time") or 0) for case in suite.iter("testcase"))
 
 

@@ -15,6 +15,13 @@ SKIP = (
     '<testcase name="a.d" time="0" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>'
     "<system-out>[ RUN      ] a.d\nx.cpp:3: Skipped\nno such device\n[  SKIPPED ] a.d\n</system-out></testcase>"
 )
+# As GoogleTest itself writes them.
+PLAIN = '<testcase name="b" classname="a" status="run" result="completed" time="1"/>'
+PLAIN_FAIL = '<testcase name="c" classname="a" status="run" result="completed" time="1"><failure message="x"/></testcase>'
+PLAIN_SKIP = (
+    '<testcase name="d" classname="a" status="run" result="skipped" time="0">'
+    '<skipped message="x.cpp:3&#x0A;no such device&#x0A;"/></testcase>'
+)
 NOT_BUILT = '<testcase name="x_NOT_BUILT" status="notrun"><skipped message="Unable to find executable"/></testcase>'
 
 
@@ -39,6 +46,8 @@ def expect(got, status, last, somewhere=""):
 
 expect(counted(RUN, RUN), 0, "2 passed, 0 failed, 0 skipped")
 expect(counted(RUN + SKIP), 0, "1 passed, 0 failed, 1 skipped", "SKIPPED a.d: no such device")
+expect(counted(PLAIN + PLAIN_SKIP), 0, "1 passed, 0 failed, 1 skipped", "SKIPPED a.d: no such device")
+expect(counted(PLAIN + PLAIN_FAIL), 1, "1 passed, 1 failed, 0 skipped", "FAILED a.c")
 expect(counted(RUN + FAIL), 1, "1 passed, 1 failed, 0 skipped", "FAILED a.c")
 expect(counted(RUN, NOT_BUILT), 1, "1 passed, 1 failed, 0 skipped", "FAILED x_NOT_BUILT")
 expect(counted(RUN, None), 1, "1 passed, 1 failed, 0 skipped", "no results")

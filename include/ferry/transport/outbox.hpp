@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace ferry {
@@ -37,8 +38,15 @@ class outbox {
   std::optional<error> first_error();
   /// The same, but nothing when another thread is posting just now.
   std::optional<error> error_so_far();
-  /// Ends the transport: nothing goes out any more, also what was posted and still waits (R9).
+  /// Nothing is posted any more (R9). What was posted and still waits does not go out either, but
+  /// where peers may fetch: there the transport stays, so that they can read this rank's record.
   void give_up(error why);
+
+  /// Reads from a peer's window, as transport::fetch; after an error too.
+  result<void> fetch(int rank, std::size_t offset, std::span<std::byte> to,
+                     std::chrono::milliseconds timeout);
+  /// The peer that the first failed operation went to, or -1.
+  int failed_rank();
 
  private:
   std::byte* stage(std::byte const* from, std::size_t bytes);

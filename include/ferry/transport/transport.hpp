@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace ferry {
@@ -28,6 +29,7 @@ struct abilities {
   bool remote_add = false;        ///< signals may add instead of storing
   bool ordered_puts = false;      ///< puts to one rank become visible in posting order
   bool from_device = false;       ///< a kernel may post by itself
+  bool fetches = false;           ///< peers' windows can be read
   std::size_t max_put_bytes = 0;  ///< longest single put
   std::size_t inline_bytes = 0;   ///< puts up to this length read their source while posting
 };
@@ -40,7 +42,7 @@ struct remote_region {
 };
 
 /// Moves bytes from local memory into peers' windows. Every member may be called from any thread.
-/// None blocks except flush.
+/// None blocks except flush and fetch.
 class transport {
  public:
   virtual ~transport() = default;
@@ -67,6 +69,19 @@ class transport {
   /// Returns once everything posted to `rank` is complete: sources may be reused.
   /// Errors   timeout naming the rank; transport, unreachable
   virtual result<void> flush(int rank, std::chrono::milliseconds timeout) = 0;
+
+  /// Reads `from` into `to`. Slow: to ask what a peer says of itself, not to move rows. Words that
+  /// their owner stores meanwhile may be read in any order.
+  /// Errors   unsupported unless abilities say `fetches`; timeout naming the rank; transport,
+  ///          unreachable
+  virtual result<void> fetch(remote_region from, std::byte* to, std::chrono::milliseconds timeout) {
+    static_cast<void>(to), static_cast<void>(timeout);
+    return error{error_code::unsupported,
+                 "this transport cannot read the window of rank " + std::to_string(from.rank)};
+  }
+
+  /// The peer that the first failed operation went to; -1 as long as none failed, or unknown.
+  virtual int failed_rank() const { return -1; }
 };
 
 }  // namespace ferry

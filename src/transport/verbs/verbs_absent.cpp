@@ -13,7 +13,11 @@ result<std::vector<std::string>> verbs_devices(verbs_options const&) {
   return fail(error_code::unsupported, "this build of ferry has no RDMA verbs");
 }
 
-result<std::unique_ptr<transport>> make_verbs_transport(int, int, verbs_options) {
+result<std::vector<std::string>> working_verbs_devices(verbs_options const& options) {
+  return verbs_devices(options);
+}
+
+result<std::unique_ptr<transport>> make_verbs_transport(int, int, verbs_options, std::vector<int>) {
   return fail(error_code::unsupported, "this build of ferry has no RDMA verbs");
 }
 

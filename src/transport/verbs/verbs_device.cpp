@@ -5,6 +5,7 @@
 
 #include "base/fail.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -84,6 +85,8 @@ result<void> verbs_device::look(verbs_options const& options) {
   if (int const e = library_->query_device(context_, &about))
     return fail_errno(error_code::transport, name_ + " tells nothing of itself", e);
   has_atomics_ = about.atomic_cap != IBV_ATOMIC_NONE;
+  answers_at_once_ = static_cast<std::uint32_t>(std::clamp(about.max_qp_rd_atom, 1, 16));
+  asks_at_once_ = static_cast<std::uint32_t>(std::clamp(about.max_qp_init_rd_atom, 1, 16));
   if (options.port < 1 || options.port > about.phys_port_cnt)
     return fail(error_code::invalid_argument, "{} has ports 1 to {}, and no port {}", name_,
                 about.phys_port_cnt, options.port);

@@ -36,6 +36,9 @@ class verbs_device {
   ibv_pd* domain() const { return domain_; }
   std::string const& name() const { return name_; }
   bool has_atomics() const { return has_atomics_; }
+  /// Reads and atomics that may be under way at once: as the one who answers, and who asks.
+  std::uint32_t answers_at_once() const { return answers_at_once_; }
+  std::uint32_t asks_at_once() const { return asks_at_once_; }
   ibv_port_attr const& port() const { return port_; }
   int gid_index() const { return gid_index_; }
   union ibv_gid const& gid() const {
@@ -54,6 +57,7 @@ class verbs_device {
   ibv_pd* domain_ = nullptr;
   std::string name_;
   bool has_atomics_ = false;
+  std::uint32_t answers_at_once_ = 1, asks_at_once_ = 1;
   ibv_port_attr port_{};
   int gid_index_ = 0;
   union ibv_gid gid_ {};

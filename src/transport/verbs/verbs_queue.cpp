@@ -6,8 +6,10 @@
 #include "base/fail.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace ferry {
 namespace {
@@ -17,9 +19,13 @@ struct endpoint_bytes {
   std::uint32_t number;
   std::uint32_t lid;
   std::uint32_t mtu;
+  std::uint32_t answers_at_once;  ///< reads and atomics
   std::uint8_t gid[16];
 };
-static_assert(sizeof(endpoint_bytes) == 28);
+static_assert(sizeof(endpoint_bytes) == 32);
+
+/// How long entries may wait without any of them ending before the queue is nudged.
+constexpr std::chrono::milliseconds patience_with_queue{20};
 
 }  // namespace
 
@@ -61,12 +67,21 @@ result<void> verbs_queue::make(verbs_device& device, verbs_options const& option
 std::vector<std::byte> verbs_queue::endpoint() const {
   endpoint_bytes e{.number = pair_->qp_num,
                    .lid = device_->port().lid,
-                   .mtu = static_cast<std::uint32_t>(device_->port().active_mtu),
+                   .mtu = packet_code(),
+                   .answers_at_once = device_->answers_at_once(),
                    .gid = {}};
   std::memcpy(e.gid, device_->gid().raw, sizeof e.gid);
   std::vector<std::byte> bytes(sizeof e);
   std::memcpy(bytes.data(), &e, sizeof e);
   return bytes;
+}
+
+std::uint32_t verbs_queue::packet_code() const {
+  auto const of_port = static_cast<std::uint32_t>(device_->port().active_mtu);
+  if (options_.mtu == 0) return of_port;
+  // IBV_MTU_256 is 1, and each next one twice as long.
+  return std::min(of_port, static_cast<std::uint32_t>(
+                               std::countr_zero(static_cast<unsigned>(options_.mtu) / 128)));
 }
 
 result<void> verbs_queue::change(ibv_qp_attr attributes, int mask, char const* to) {
@@ -85,6 +100,9 @@ result<void> verbs_queue::connect(std::span<std::byte const> endpoint, peer_wind
   if (e.mtu < IBV_MTU_256 || e.mtu > IBV_MTU_4096)
     return fail(error_code::malformed_input, "an endpoint with the packet size {} of {} to {}",
                 e.mtu, static_cast<int>(IBV_MTU_256), static_cast<int>(IBV_MTU_4096));
+  if (e.answers_at_once < 1 || e.answers_at_once > 16)
+    return fail(error_code::malformed_input, "an endpoint that answers {} reads at once; 1 to 16",
+                e.answers_at_once);
   ibv_qp_attr a{};
   a.qp_state = IBV_QPS_RESET;
   FERRY_CHECK(change(a, IBV_QP_STATE, "new"));
@@ -96,10 +114,9 @@ result<void> verbs_queue::connect(std::span<std::byte const> endpoint, peer_wind
                      "ready to connect"));
   a = {};
   a.qp_state = IBV_QPS_RTR;
-  a.path_mtu =
-      static_cast<ibv_mtu>(std::min(e.mtu, static_cast<std::uint32_t>(device_->port().active_mtu)));
+  a.path_mtu = static_cast<ibv_mtu>(std::min(e.mtu, packet_code()));
   a.dest_qp_num = e.number;
-  a.max_dest_rd_atomic = 1;
+  a.max_dest_rd_atomic = static_cast<std::uint8_t>(device_->answers_at_once());
   a.min_rnr_timer = 12;
   a.ah_attr.is_global = 1;
   std::memcpy(a.ah_attr.grh.dgid.raw, e.gid, sizeof e.gid);
@@ -118,7 +135,7 @@ result<void> verbs_queue::connect(std::span<std::byte const> endpoint, peer_wind
   a.timeout = static_cast<std::uint8_t>(options_.timeout);
   a.retry_cnt = static_cast<std::uint8_t>(options_.retries);
   a.rnr_retry = 7;
-  a.max_rd_atomic = 1;
+  a.max_rd_atomic = static_cast<std::uint8_t>(std::min(e.answers_at_once, device_->asks_at_once()));
   FERRY_CHECK(change(a,
                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                          IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
@@ -127,6 +144,7 @@ result<void> verbs_queue::connect(std::span<std::byte const> endpoint, peer_wind
   connected = true;
   done_ = posted_;
   failure_.reset();
+  words_.clear();
   return {};
 }
 
@@ -136,6 +154,7 @@ ibv_sge verbs_queue::piece_of(std::byte* at, std::uint32_t bytes) const {
 
 result<void> verbs_queue::post(ibv_send_wr& work) {
   work.wr_id = posted_;
+  if (posted_ == done_) moved_ = std::chrono::steady_clock::now();
   ibv_send_wr* bad = nullptr;
   if (int const e = ibv_post_send(pair_, &work, &bad))
     return fail_errno(error_code::transport, device_->name() + " does not take an operation", e);
@@ -157,6 +176,8 @@ result<void> verbs_queue::put(std::uint64_t to, std::byte const* from, std::size
 }
 
 result<void> verbs_queue::signal(std::uint64_t to, std::uint64_t value, bool covers) {
+  // The word has no other writer, so what it holds is known here.
+  std::uint64_t const before = std::exchange(words_[to], value);
   if (covers) {
     ibv_sge piece = piece_of(place(), 8);
     ibv_send_wr w{};
@@ -165,11 +186,12 @@ result<void> verbs_queue::signal(std::uint64_t to, std::uint64_t value, bool cov
     w.num_sge = 1;
     if (device_->has_atomics()) {
       w.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
-      w.wr.atomic = {.remote_addr = to, .compare_add = 0, .swap = 0, .rkey = window.key};
-    } else {
-      w.opcode = IBV_WR_RDMA_READ;
-      w.wr.rdma = {.remote_addr = to, .rkey = window.key};
+      w.wr.atomic = {
+          .remote_addr = to, .compare_add = value - before, .swap = 0, .rkey = window.key};
+      return post(w);
     }
+    w.opcode = IBV_WR_RDMA_READ;
+    w.wr.rdma = {.remote_addr = to, .rkey = window.key};
     FERRY_CHECK(post(w));
   }
   std::byte* const at = place();
@@ -186,6 +208,18 @@ result<void> verbs_queue::signal(std::uint64_t to, std::uint64_t value, bool cov
   return post(w);
 }
 
+result<void> verbs_queue::fetch(std::uint64_t from, std::size_t bytes) {
+  ibv_sge piece =
+      piece_of(staging_.data() + entries_ * put_bytes_, static_cast<std::uint32_t>(bytes));
+  ibv_send_wr w{};
+  w.opcode = IBV_WR_RDMA_READ;
+  w.send_flags = IBV_SEND_SIGNALED;
+  w.sg_list = &piece;
+  w.num_sge = 1;
+  w.wr.rdma = {.remote_addr = from, .rkey = window.key};
+  return post(w);
+}
+
 result<void> verbs_queue::poll(int rank) {
   ibv_wc ended[16];
   while (!failure_ && connected) {
@@ -196,6 +230,7 @@ result<void> verbs_queue::poll(int rank) {
     for (int i = 0; i < count && !failure_; ++i) {
       if (ended[i].status == IBV_WC_SUCCESS) {
         done_ = ended[i].wr_id + 1;
+        moved_ = std::chrono::steady_clock::now();
         continue;
       }
       bool const silent = ended[i].status == IBV_WC_RETRY_EXC_ERR;
@@ -206,7 +241,21 @@ result<void> verbs_queue::poll(int rank) {
     if (count < 16) break;
   }
   if (failure_) return error(*failure_);
-  return {};
+  return nudge();
+}
+
+// Soft-RoCE's sender may rest with work before it when it has just missed the end of what that work
+// waits for; any new entry wakes it. A write of nothing is one, and harms no other NIC.
+result<void> verbs_queue::nudge() {
+  if (posted_ == done_ || !has_room(1)) return {};
+  auto const now = std::chrono::steady_clock::now();
+  if (now - moved_ < patience_with_queue) return {};
+  moved_ = now;
+  ibv_send_wr w{};
+  w.opcode = IBV_WR_RDMA_WRITE;
+  w.send_flags = IBV_SEND_SIGNALED;
+  w.wr.rdma = {.remote_addr = window.address, .rkey = window.key};
+  return post(w);
 }
 
 }  // namespace ferry

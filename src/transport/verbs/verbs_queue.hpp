@@ -9,10 +9,12 @@
 #include "transport/peer_address.hpp"
 #include "transport/verbs/verbs_device.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace ferry {
@@ -26,7 +28,7 @@ class verbs_queue {
   verbs_queue(verbs_queue const&) = delete;
   verbs_queue& operator=(verbs_queue const&) = delete;
 
-  /// `staging` holds put_bytes for each entry, and is registered as `staging_key`.
+  /// `staging` holds put_bytes for each entry, and for a fetch, and is registered as `staging_key`.
   result<void> make(verbs_device& device, verbs_options const& options,
                     std::span<std::byte> staging, std::uint32_t staging_key);
   /// What the peer needs to connect to it.
@@ -37,11 +39,18 @@ class verbs_queue {
   bool has_room(std::uint32_t count) const { return posted_ - done_ + count <= entries_; }
   result<void> put(std::uint64_t to, std::byte const* from, std::size_t bytes);
   result<void> signal(std::uint64_t to, std::uint64_t value, bool covers);
+  /// Asks for up to put_bytes of the peer's memory; they lie at fetched() once done() is past the
+  /// entry that was posted. One at a time.
+  result<void> fetch(std::uint64_t from, std::size_t bytes);
+  std::byte const* fetched() const { return staging_.data() + entries_ * put_bytes_; }
+  /// Whether the queue was made: this rank has chosen to reach that peer.
+  bool made() const { return pair_ != nullptr; }
   /// Reads completions.
   /// Errors   unreachable the peer does not answer; transport anything else
   result<void> poll(int rank);
 
   std::mutex mutex;
+  std::mutex fetching;  ///< held from a fetch until its bytes are taken; before `mutex`
   peer_window window{};
   bool connected = false;
   std::uint64_t posted() const { return posted_; }
@@ -50,8 +59,11 @@ class verbs_queue {
  private:
   std::byte* place() const { return staging_.data() + posted_ % entries_ * put_bytes_; }
   ibv_sge piece_of(std::byte* at, std::uint32_t bytes) const;
+  /// The longest packet that this side takes, as an ibv_mtu.
+  std::uint32_t packet_code() const;
   result<void> change(ibv_qp_attr attributes, int mask, char const* to);
   result<void> post(ibv_send_wr& work);
+  result<void> nudge();
 
   verbs_device* device_ = nullptr;
   verbs_options options_;
@@ -63,7 +75,9 @@ class verbs_queue {
   ibv_qp* pair_ = nullptr;
   std::uint32_t inline_bytes_ = 0;
   std::uint64_t posted_ = 0, done_ = 0;
+  std::unordered_map<std::uint64_t, std::uint64_t> words_;  ///< last value of each signal's word
   std::optional<error> failure_;
+  std::chrono::steady_clock::time_point moved_{};  ///< when an entry was last seen to end
 };
 
 }  // namespace ferry

@@ -9,6 +9,8 @@
 
 #include <ferry/memory/buffer.hpp>
 
+#include <atomic>
+#include <cstring>
 #include <thread>
 
 namespace ferry {
@@ -16,30 +18,39 @@ namespace {
 
 class verbs_transport final : public transport {
  public:
-  verbs_transport(int rank, int num_ranks, verbs_options o)
-      : rank_(rank), options_(std::move(o)), queues_(static_cast<std::size_t>(num_ranks)) {}
+  verbs_transport(int rank, int num_ranks, verbs_options o, std::vector<int> peers)
+      : rank_(rank),
+        options_(std::move(o)),
+        peers_(std::move(peers)),
+        queues_(static_cast<std::size_t>(num_ranks)) {}
 
   result<void> set_up() {
     FERRY_TRY(device_, verbs_device::open(options_));
-    std::size_t const per_peer = options_.queue_entries * options_.put_bytes;
-    FERRY_TRY(staging_, buffer::allocate(per_peer * queues_.size()));
+    if (peers_.empty())
+      for (std::size_t r = 0; r < queues_.size(); ++r) peers_.push_back(static_cast<int>(r));
+    std::size_t const per_peer = (options_.queue_entries + 1) * options_.put_bytes;
+    FERRY_TRY(staging_, buffer::allocate(per_peer * peers_.size()));
     std::span<std::byte> const staging{staging_.data(), staging_.size()};
     FERRY_TRY(ibv_mr* const mr, device_->register_memory(staging, false));
-    for (std::size_t r = 0; r < queues_.size(); ++r)
-      FERRY_CHECK(
-          queues_[r].make(*device_, options_, staging.subspan(r * per_peer, per_peer), mr->lkey));
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+      FERRY_CHECK(check_rank(peers_[i]));
+      FERRY_CHECK(queues_[static_cast<std::size_t>(peers_[i])].make(
+          *device_, options_, staging.subspan(i * per_peer, per_peer), mr->lkey));
+    }
     return {};
   }
 
   abilities what_it_can() const override {
-    return {.max_put_bytes = options_.put_bytes, .inline_bytes = options_.put_bytes};
+    return {
+        .fetches = true, .max_put_bytes = options_.put_bytes, .inline_bytes = options_.put_bytes};
   }
 
   result<std::vector<std::byte>> expose(std::span<std::byte> window) override {
     std::lock_guard lock(mutex_);
     FERRY_TRY(ibv_mr* const mr, device_->register_memory(window, true));
     std::vector<std::vector<std::byte>> endpoints;
-    for (verbs_queue const& q : queues_) endpoints.push_back(q.endpoint());
+    for (verbs_queue const& q : queues_)
+      endpoints.push_back(q.made() ? q.endpoint() : std::vector<std::byte>());
     return pack_address({reinterpret_cast<std::uint64_t>(window.data()), window.size(), mr->rkey},
                         endpoints);
   }
@@ -48,6 +59,9 @@ class verbs_transport final : public transport {
     FERRY_CHECK(check_rank(rank));
     FERRY_TRY(peer_address const theirs, unpack_address(rank, address, rank_));
     verbs_queue& q = queues_[static_cast<std::size_t>(rank)];
+    if (!q.made())
+      return fail(error_code::invalid_state, "rank {} is none of the peers of rank {}", rank,
+                  rank_);
     std::lock_guard lock(q.mutex);
     return q.connect(theirs.endpoint, theirs.window);
   }
@@ -75,7 +89,7 @@ class verbs_transport final : public transport {
   result<void> progress() override {
     for (std::size_t r = 0; r < queues_.size(); ++r) {
       std::lock_guard lock(queues_[r].mutex);
-      FERRY_CHECK(queues_[r].poll(static_cast<int>(r)));
+      FERRY_CHECK(poll(queues_[r], static_cast<int>(r)));
     }
     return {};
   }
@@ -83,23 +97,67 @@ class verbs_transport final : public transport {
   result<void> flush(int rank, std::chrono::milliseconds timeout) override {
     FERRY_CHECK(check_rank(rank));
     verbs_queue& q = queues_[static_cast<std::size_t>(rank)];
+    std::uint64_t const all = [&] {
+      std::lock_guard lock(q.mutex);
+      return q.posted();
+    }();
+    return wait_until_done(q, rank, all, timeout);
+  }
+
+  result<void> fetch(remote_region from, std::byte* to,
+                     std::chrono::milliseconds timeout) override {
+    FERRY_CHECK(check_rank(from.rank));
+    if (from.bytes > options_.put_bytes)
+      return fail(error_code::invalid_argument, "a fetch of {} bytes; at most {}", from.bytes,
+                  options_.put_bytes);
+    verbs_queue& q = queues_[static_cast<std::size_t>(from.rank)];
+    std::lock_guard const one_at_a_time(q.fetching);
     auto const end = std::chrono::steady_clock::now() + timeout;
-    std::optional<std::uint64_t> all;
+    std::uint64_t all = 0;
+    for (;;) {
+      FERRY_TRY(post const posted, with_room(from, 1, [&](verbs_queue& into) -> result<void> {
+                  FERRY_CHECK(into.fetch(into.window.address + from.offset, from.bytes));
+                  all = into.posted();
+                  return {};
+                }));
+      if (posted == post::posted) break;
+      if (std::chrono::steady_clock::now() > end)
+        return fail(error_code::timeout, "rank {}'s send queue stayed full for {} ms", from.rank,
+                    timeout.count());
+      std::this_thread::yield();
+    }
+    FERRY_CHECK(wait_until_done(q, from.rank, all, timeout));
+    std::memcpy(to, q.fetched(), from.bytes);
+    return {};
+  }
+
+  int failed_rank() const override { return failed_rank_; }
+
+ private:
+  // Returns once the entries before `all` are complete.
+  result<void> wait_until_done(verbs_queue& q, int rank, std::uint64_t all,
+                               std::chrono::milliseconds timeout) {
+    auto const end = std::chrono::steady_clock::now() + timeout;
     for (;;) {
       {
         std::lock_guard lock(q.mutex);
-        if (!all) all = q.posted();
-        FERRY_CHECK(q.poll(rank));
-        if (q.done() >= *all) return {};
+        FERRY_CHECK(poll(q, rank));
+        if (q.done() >= all) return {};
         if (std::chrono::steady_clock::now() > end)
           return fail(error_code::timeout, "{} operations to rank {} were not complete after {} ms",
-                      *all - q.done(), rank, timeout.count());
+                      all - q.done(), rank, timeout.count());
       }
       std::this_thread::yield();
     }
   }
 
- private:
+  result<void> poll(verbs_queue& q, int rank) {
+    result<void> outcome = q.poll(rank);
+    int none = -1;
+    if (!outcome) failed_rank_.compare_exchange_strong(none, rank);
+    return outcome;
+  }
+
   result<void> check_rank(int rank) const {
     if (rank < 0 || static_cast<std::size_t>(rank) >= queues_.size())
       return fail(error_code::invalid_argument, "rank {} is not one of 0..{}", rank,
@@ -116,7 +174,7 @@ class verbs_transport final : public transport {
     if (to.bytes > q.window.bytes || to.offset > q.window.bytes - to.bytes)
       return fail(error_code::invalid_argument, "bytes {} to {} of rank {}'s window, which has {}",
                   to.offset, to.offset + to.bytes, to.rank, q.window.bytes);
-    FERRY_CHECK(q.poll(to.rank));
+    FERRY_CHECK(poll(q, to.rank));
     if (!q.has_room(count)) return post::try_again;
     FERRY_CHECK(post_it(q));
     return post::posted;
@@ -124,28 +182,13 @@ class verbs_transport final : public transport {
 
   int rank_;
   verbs_options options_;
+  std::vector<int> peers_;
   buffer staging_;  // outlives the device, which reads it
   std::unique_ptr<verbs_device> device_;
   std::vector<verbs_queue> queues_;  // go before the device
   std::mutex mutex_;                 // of the device's list of memory
+  std::atomic<int> failed_rank_{-1};
 };
-
-result<void> check_options(verbs_options const& o) {
-  auto const within = [](char const* name, long value, long low, long high) -> result<void> {
-    if (value < low || value > high)
-      return fail(error_code::invalid_argument, "{} is {}; {} to {} is possible", name, value, low,
-                  high);
-    return {};
-  };
-  FERRY_CHECK(within("port", o.port, 1, 255));
-  FERRY_CHECK(within("gid_index", o.gid_index, -1, 255));
-  FERRY_CHECK(within("service_level", o.service_level, 0, 15));
-  FERRY_CHECK(within("traffic_class", o.traffic_class, 0, 255));
-  FERRY_CHECK(within("timeout", o.timeout, 1, 31));
-  FERRY_CHECK(within("retries", o.retries, 0, 6));
-  FERRY_CHECK(within("queue_entries", o.queue_entries, 4, 32768));
-  return within("put_bytes", static_cast<long>(o.put_bytes), 8, 1L << 23);
-}
 
 }  // namespace
 
@@ -154,12 +197,25 @@ result<std::vector<std::string>> verbs_devices(verbs_options const& options) {
   return device_names(*library);
 }
 
+result<std::vector<std::string>> working_verbs_devices(verbs_options const& options) {
+  FERRY_TRY(auto const all, verbs_devices(options));
+  std::vector<std::string> working;
+  for (std::string const& name : all) {
+    verbs_options one = options;
+    one.device = name;
+    if (verbs_device::open(one)) working.push_back(name);
+  }
+  return working;
+}
+
 result<std::unique_ptr<transport>> make_verbs_transport(int rank, int num_ranks,
-                                                        verbs_options options) {
+                                                        verbs_options options,
+                                                        std::vector<int> peers) {
   if (num_ranks < 1 || rank < 0 || rank >= num_ranks)
     return fail(error_code::invalid_argument, "rank {} of {}", rank, num_ranks);
-  FERRY_CHECK(check_options(options));
-  auto made = std::make_unique<verbs_transport>(rank, num_ranks, std::move(options));
+  FERRY_CHECK(validate(options));
+  auto made =
+      std::make_unique<verbs_transport>(rank, num_ranks, std::move(options), std::move(peers));
   FERRY_CHECK(made->set_up());
   return std::unique_ptr<transport>(std::move(made));
 }

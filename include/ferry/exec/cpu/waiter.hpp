@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace ferry {
 
@@ -31,6 +32,8 @@ class waiter {
     int spin_turns = 200;   ///< looks before the first yield; 0 where cores are fewer than threads
     int yield_turns = 20;   ///< looks between yields before the first sleep
     std::int32_t slot = 0;  ///< for the failure record
+    /// By rank: whether its words come over a network that wakes nobody. Then naps are short.
+    std::vector<bool> cannot_wake{};
   };
 
   /// `asleep`: this rank's window, one counter per writer. `status`: this rank's, also in the
