@@ -33,30 +33,34 @@ struct caller_routing {
 /// Finds the slots that serve this rank's choices in one layer.
 class slot_chooser {
  public:
+  // Where a row starts is kept beside the pointers and not added to them under a condition: no
+  // compiler would then know what kind of memory they point to.
   FERRY_FN slot_chooser(step_frame const& frame, int layer)
       : first_(frame.placed.first),
+        candidates_(frame.placed.candidates),
         known_(first_ ? frame.placed.experts : frame.shape.experts),
-        source_(static_cast<std::uint32_t>(frame.shape.rank)) {
-    if (!first_) return;
-    auto const row = static_cast<std::size_t>(layer);
-    first_ += row * (static_cast<std::size_t>(known_) + 1);
-    candidates_ = frame.placed.candidates + row * static_cast<std::size_t>(frame.shape.experts);
-  }
+        source_(static_cast<std::uint32_t>(frame.shape.rank)),
+        first_row_(static_cast<std::size_t>(layer) *
+                   (static_cast<std::size_t>(frame.placed.experts) + 1)),
+        candidate_row_(static_cast<std::size_t>(layer) *
+                       static_cast<std::size_t>(frame.shape.experts)) {}
 
   /// -1 where `id` names no expert.
   FERRY_FN std::int32_t slot(int token, std::int64_t id) const {
     if (id < 0 || id >= known_) return -1;
     auto const expert = static_cast<std::int32_t>(id);
-    return first_ ? replica_slot(first_, candidates_, source_, static_cast<std::uint32_t>(token),
-                                 expert)
-                  : expert;
+    if (!first_) return expert;
+    return replica_slot(first_ + first_row_, candidates_ + candidate_row_, source_,
+                        static_cast<std::uint32_t>(token), expert);
   }
 
  private:
   std::int32_t const* first_;
-  std::int32_t const* candidates_ = nullptr;
+  std::int32_t const* candidates_;
   std::int32_t known_;
   std::uint32_t source_;
+  std::size_t first_row_;
+  std::size_t candidate_row_;
 };
 
 /// Copies one token's routing into private memory: the slots that serve its choices; ids that name
