@@ -36,7 +36,7 @@ TEST(route, keeps_known_ids_and_counts_the_others) {
   std::vector<std::int64_t> const ids = {0, 0, 0, 0, 0, 0, 4, std::int64_t{1} << 32, -1, 5};
   std::vector<float> const weights = {9, 9, 9, 9, 9, 9, 0.5f, 2, 3, 4};
   caller_routing const from{ids.data(), 6, true, weights.data(), 6};
-  EXPECT_EQ(keep_routing(f.team, f.frame, from, 0, 1), 2u) << "-1 is no mistake";
+  EXPECT_EQ(keep_routing(f.team, f.frame, from, {f.frame, 0}, 1), 2u) << "-1 is no mistake";
   EXPECT_EQ(f.choices, (std::vector<std::int32_t>{99, 99, 99, 99, 4, -1, -1, -1}));
   EXPECT_EQ(f.weights[4], 0.5f);
   EXPECT_EQ(f.weights[7], 4.0f);
@@ -45,7 +45,7 @@ TEST(route, keeps_known_ids_and_counts_the_others) {
 TEST(route, reads_int32_ids_and_takes_missing_weights_for_ones) {
   fixture f;
   std::vector<std::int32_t> const ids = {3, -1, -2, 1};
-  EXPECT_EQ(keep_routing(f.team, f.frame, {ids.data(), 4, false, nullptr, 0}, 0, 0), 1u);
+  EXPECT_EQ(keep_routing(f.team, f.frame, {ids.data(), 4, false, nullptr, 0}, {f.frame, 0}, 0), 1u);
   EXPECT_EQ(f.choices[0], 3);
   EXPECT_EQ(f.choices[2], -1);
   EXPECT_EQ(f.choices[3], 1);

@@ -30,32 +30,51 @@ struct caller_routing {
   }
 };
 
-/// The slot that serves a choice of a token of this rank; -1 where `id` names no expert.
-FERRY_FN std::int32_t placed_choice(step_frame const& frame, int layer, int token,
-                                    std::int64_t id) {
-  expert_map const& map = frame.placed;
-  std::int32_t const* const first = map.first;
-  if (id < 0 || id >= (first ? map.experts : frame.shape.experts)) return -1;
-  auto const expert = static_cast<std::int32_t>(id);
-  if (!first) return expert;
-  auto const row = static_cast<std::size_t>(layer);
-  return replica_slot(first + row * (static_cast<std::size_t>(map.experts) + 1),
-                      map.candidates + row * static_cast<std::size_t>(frame.shape.experts),
-                      static_cast<std::uint32_t>(frame.shape.rank),
-                      static_cast<std::uint32_t>(token), expert);
-}
+/// Finds the slots that serve this rank's choices in one layer.
+class slot_chooser {
+ public:
+  // Where a row starts is kept beside the pointers and not added to them under a condition: no
+  // compiler would then know what kind of memory they point to.
+  FERRY_FN slot_chooser(step_frame const& frame, int layer)
+      : first_(frame.placed.first),
+        candidates_(frame.placed.candidates),
+        known_(first_ ? frame.placed.experts : frame.shape.experts),
+        source_(static_cast<std::uint32_t>(frame.shape.rank)),
+        first_row_(static_cast<std::size_t>(layer) *
+                   (static_cast<std::size_t>(frame.placed.experts) + 1)),
+        candidate_row_(static_cast<std::size_t>(layer) *
+                       static_cast<std::size_t>(frame.shape.experts)) {}
+
+  /// -1 where `id` names no expert.
+  FERRY_FN std::int32_t slot(int token, std::int64_t id) const {
+    if (id < 0 || id >= known_) return -1;
+    auto const expert = static_cast<std::int32_t>(id);
+    if (!first_) return expert;
+    return replica_slot(first_ + first_row_, candidates_ + candidate_row_, source_,
+                        static_cast<std::uint32_t>(token), expert);
+  }
+
+ private:
+  std::int32_t const* first_;
+  std::int32_t const* candidates_;
+  std::int32_t known_;
+  std::uint32_t source_;
+  std::size_t first_row_;
+  std::size_t candidate_row_;
+};
 
 /// Copies one token's routing into private memory: the slots that serve its choices; ids that name
 /// no expert become -1.
 /// Returns  how many ids were neither -1 nor an expert, on the leader; 0 on other lanes
 template <team Team>
 FERRY_FN std::uint64_t keep_routing(Team const& t, step_frame const& frame,
-                                    caller_routing const& from, int layer, int token) {
+                                    caller_routing const& from, slot_chooser const& slots,
+                                    int token) {
   int const topk = frame.shape.topk;
   std::uint64_t bad = 0;
   for (int k = t.lane(); k < topk; k += Team::lanes) {
     std::int64_t const id = from.id(token, k);
-    std::int32_t const slot = placed_choice(frame, layer, token, id);
+    std::int32_t const slot = slots.slot(token, id);
     bad += slot < 0 && id != -1;
     std::size_t const at = static_cast<std::size_t>(token) * static_cast<std::size_t>(topk) +
                            static_cast<std::size_t>(k);

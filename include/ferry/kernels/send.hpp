@@ -103,9 +103,10 @@ struct send_rows {
     int const workers = t.count() * Team::lanes;
     for (int e = worker; e < frame.shape.experts; e += workers) counts[e] = 0;
     t.block_sync();
+    slot_chooser const slots(frame, layer);
     for (int token = worker; token < all; token += workers)
       for (int k = 0; k < frame.shape.topk; ++k) {
-        std::int32_t const slot = placed_choice(frame, layer, token, caller.id(token, k));
+        std::int32_t const slot = slots.slot(token, caller.id(token, k));
         if (slot >= 0) t.fetch_add(counts + slot, std::uint32_t{1});
       }
     t.block_sync();
@@ -156,13 +157,14 @@ struct send_rows {
   template <team Team>
   FERRY_FN void keep_all_routing(Team const& t, int all) const {
     std::uint64_t bad = 0;
+    slot_chooser const slots(frame, layer);
     for (int r = 0; r * frame.shape.round_tokens < all; ++r) {
       int const here = frame.tokens_in_round(all, r);
       strided const chunks = dealt(t.block(), t.blocks(), ceil_div(here, frame.shape.chunk_tokens));
       for (int c = chunks.first; c < chunks.end; c += chunks.step) {
         token_range const range = tokens_of_chunk(c, frame.shape.chunk_tokens, here);
         for (int i = range.begin + t.index(); i < range.end; i += t.count())
-          bad += keep_routing(t, frame, caller, layer, r * frame.shape.round_tokens + i);
+          bad += keep_routing(t, frame, caller, slots, r * frame.shape.round_tokens + i);
       }
     }
     count(t, frame, tally::ids_out_of_range, bad);
