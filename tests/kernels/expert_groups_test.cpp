@@ -77,9 +77,12 @@ TEST(expert_groups, are_cut_to_the_room_that_there_is) {
   all.frame.memory.wanted = wanted.data();
   all.frame.memory.end = &end;
   all.frame.memory.tallies = tallies.data();
+  auto const most = static_cast<std::size_t>(all.frame.shape.most_local_experts());
+  std::vector<std::uint64_t> loads(3 * most, 5);  // of three layers, not their first step
+  all.frame.placed.loads = loads.data();
   run_on_teams<lanes>({.teams = 2}, 7, {}, [&](emulated_team<lanes> const& t) {
     write_groups(t, emulated_delivery<lanes>(all.peers, all.peers.flags[0], all.peers.rows[0]),
-                 all.frame);
+                 all.frame, 1);
   }).value();
   std::int64_t next = 0, fit_all = 0, last = 0, sent_all = 0;
   for (int e = 0; e < experts; ++e) {
@@ -89,6 +92,9 @@ TEST(expert_groups, are_cut_to_the_room_that_there_is) {
     ASSERT_EQ(starts[i], next < 150 ? next : 150) << e;
     ASSERT_EQ(counts[i], fit) << e;
     ASSERT_EQ(wanted[i], n) << e;
+    ASSERT_EQ(loads[most + i], 5u + static_cast<std::uint64_t>(n)) << e;
+    ASSERT_EQ(loads[i], 5u) << e;
+    ASSERT_EQ(loads[2 * most + i], 5u) << e;
     fit_all += fit;
     sent_all += n;
     if (fit > 0) last = next + fit;
