@@ -222,9 +222,8 @@ result<model> model::load(checkpoint const& weights, model_config const& config,
       FERRY_TRY(s->where, experts_of(config, options, ranks.size()));
     }
     if (options.where.kind() == device_kind::cpu) {
-      result<void> loaded = s->load();
-      if (loaded) loaded = s->make_buffers();
-      FERRY_CHECK(ranks.agree(loaded));
+      FERRY_CHECK(s->load());
+      FERRY_CHECK(s->make_buffers());
       if (options.share_weights) FERRY_CHECK(s->common_weights.share(ranks));
     } else {
       FERRY_TRY(s->elsewhere, device_model::load(weights, config, ranks, options, s->where));
