@@ -24,6 +24,11 @@ if(FERRY_SANITIZE)
   target_link_options(ferry_build INTERFACE -fsanitize=${FERRY_SANITIZE})
 endif()
 
+# ferry_runs_once(TARGET): most of its code runs once, so the compiler's time is worth more than the program's.
+function(ferry_runs_once target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # ferry_sources(TARGET FILE...): private sources, relative to the calling directory.
 function(ferry_sources target)
   target_sources(${target} PRIVATE ${ARGN})

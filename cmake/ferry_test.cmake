@@ -14,10 +14,7 @@ set(FERRY_TEST_LABELS "" CACHE STRING "build only tests with one of these labels
 
 # How a test is compiled.
 function(ferry_test_options name)
-  # Most of a test is asserted once: the compiler's time is worth more than the program's.
-  if(NOT FERRY_SANITIZE)
-    target_compile_options(${name} PRIVATE -O1)
-  endif()
+  ferry_runs_once(${name})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ferry::ferry ferry_build fmt::fmt GTest::gtest GTest::gmock
                         GTest::gtest_main ferry_test_data)

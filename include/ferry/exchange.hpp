@@ -205,14 +205,16 @@ class exchange {
   /// Not collective, but a step must find tables on all ranks that fit the experts in the slots.
   /// Order    waits for what slots have put on queues; until it returns no slot may be called
   /// Errors   invalid_state options.layers is 0, or a step is open on a slot; invalid_argument a
-  ///          table that is none, naming layer and expert: then none has changed; timeout; device
+  ///          table that is none, naming layer and expert: then none has changed; timeout; device,
+  ///          which breaks the group
   result<void> write_tables(std::span<expert_table const> tables);
   /// How many choices each of this rank's slots has served, [layers, slots of this rank], since
   /// the exchange was made. -1, and tokens that were not there, are not counted.
   /// Errors   invalid_state options.layers is 0; device
   result<std::vector<std::uint64_t>> slot_loads() const;
   /// Experts that sampled tokens chose in the last step of each layer, [sampled_tokens, layers,
-  /// topk]; -1 is no expert, or no token. Token i of n is token i*T/n of the step's T.
+  /// topk]; -1 is no expert, or no token. Token i of n is token i*T/n of the step's T, or
+  /// token i where T is at most n.
   /// Order    all that was put on queues has run
   /// Errors   as slot_loads
   result<std::vector<std::int32_t>> sampled_choices() const;

@@ -70,7 +70,7 @@ inline thread_ranks threads(int size) {
 bootstrap_factory tcp(std::string address, int rank, int size, std::string secret = {});
 
 /// The same with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT from the environment, as torchrun
-/// and most launchers set them, and the secret from FERRY_SECRET if there is one.
+/// and most launchers set them, and the secret from FERRY_SECRET if it is set.
 /// Errors   (from join) invalid_argument a variable is missing or not a number in range
 bootstrap_factory tcp_from_environment();
 /// Whether all four variables are set.

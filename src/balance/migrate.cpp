@@ -96,7 +96,10 @@ result<void> migration::state::make_windows() {
       return fail(error_code::unsupported,
                   "rank {} cannot be mapped ({}), and experts move through mapped windows alone", r,
                   windows.why[static_cast<std::size_t>(r)]);
-  part.resize((options.bytes_per_step + 7) / 8 * 8);
+  // No more is ever sent in one step, however many bytes may be.
+  std::size_t const most =
+      static_cast<std::size_t>(store.spare_slots()) * ((store.expert_bytes() + 7) / 8 * 8);
+  part.resize((std::min(options.bytes_per_step, most) + 7) / 8 * 8);
   return {};
 }
 

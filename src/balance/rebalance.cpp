@@ -5,6 +5,9 @@
 
 #include "base/fail.hpp"
 
+#include <bit>
+#include <cstring>
+
 namespace ferry {
 
 struct rebalancer::state {
@@ -59,6 +62,27 @@ result<void> rebalancer::state::look() {
   return moving.begin(better, &*loads);
 }
 
+namespace {
+
+/// Ranks that differed would call different collectives.
+result<void> compare(group const& ranks, rebalance_options const& o) {
+  std::uint64_t const mine[] = {
+      static_cast<std::uint64_t>(o.every),      static_cast<std::uint64_t>(o.policy),
+      std::bit_cast<std::uint64_t>(o.min_gain), std::bit_cast<std::uint64_t>(o.most_over_mean),
+      static_cast<std::uint64_t>(o.num_groups), o.most_moved_bytes};
+  FERRY_TRY(auto const all, ranks.all_gather(std::as_bytes(std::span(mine))));
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (all[r].size() != sizeof mine || std::memcmp(all[r].data(), mine, sizeof mine) != 0)
+      return fail(error_code::invalid_argument,
+                  "rank {} rebalances with other options than rank {}: every {} steps by {}, "
+                  "min_gain {}, most_over_mean {}, {} groups, {} bytes",
+                  r, ranks.rank(), o.every, to_string(o.policy), o.min_gain, o.most_over_mean,
+                  o.num_groups, o.most_moved_bytes);
+  return {};
+}
+
+}  // namespace
+
 rebalancer::rebalancer(std::unique_ptr<state> s) : state_(std::move(s)) {}
 rebalancer::rebalancer(rebalancer&&) noexcept = default;
 rebalancer::~rebalancer() = default;
@@ -80,6 +104,7 @@ result<rebalancer> rebalancer::make(exchange& ep, expert_store& store, placement
     }
   };
   FERRY_CHECK(ep.ranks().agree(fits()));
+  FERRY_CHECK(compare(ep.ranks(), options));
   FERRY_TRY(migration moving, migration::make(ep, store, present, options.migrate));
   FERRY_TRY(load_meter meter, load_meter::make(ep));
   FERRY_TRY(load_window window, load_window::make(present.num_layers, present.num_experts));

@@ -57,7 +57,7 @@ result<mlp*> host_experts::at(own_slot s) {
   return fail(error_code::invalid_argument, "slot {} of layer {} does not exist", s.slot, s.layer);
 }
 
-result<void> host_experts::unpack(mlp const& from) {
+result<void> host_experts::unpack(mlp const& from) try {
   std::vector<float> values(static_cast<std::size_t>(2 * form_.width * form_.hidden));
   FERRY_CHECK(from.gate_and_up().unpack(dense(values.data(), 2 * form_.width, form_.hidden)));
   narrow(values, form_.compute, unpacked_.data());
@@ -67,6 +67,9 @@ result<void> host_experts::unpack(mlp const& from) {
   std::uint64_t const flag = from.down().options().quantise_input;
   std::memcpy(unpacked_.data() + form_.flag_offset(), &flag, sizeof flag);
   return {};
+} catch (std::bad_alloc const&) {
+  return fail(error_code::out_of_memory, "no memory to unpack an expert of {} bytes",
+              form_.bytes());
 }
 
 result<void> host_experts::copy(std::size_t offset, std::span<std::byte> to) const {

@@ -77,6 +77,18 @@ exchange_options exchange_options_of(model_config const& config, model_options c
   return e;
 }
 
+/// Returns  the own error, or invalid_state naming the lowest rank that has one. The group stays
+///          whole: another model may be loaded. Collective.
+result<void> all_have_loaded(group const& ranks, result<void> const& mine) {
+  std::byte const failed[] = {static_cast<std::byte>(!mine)};
+  FERRY_TRY(std::vector<bytes> const all, ranks.all_gather(failed));
+  FERRY_CHECK(mine);
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (all[r].size() != 1 || all[r][0] != std::byte{0})
+      return fail(error_code::invalid_state, "rank {} could not load its part of the model", r);
+  return {};
+}
+
 bool has_moe_layer(model_config const& config) {
   return moe_layers_before(config, config.num_layers) > 0;
 }
@@ -222,8 +234,9 @@ result<model> model::load(checkpoint const& weights, model_config const& config,
       FERRY_TRY(s->where, experts_of(config, options, ranks.size()));
     }
     if (options.where.kind() == device_kind::cpu) {
-      FERRY_CHECK(s->load());
-      FERRY_CHECK(s->make_buffers());
+      result<void> loaded = s->load();
+      if (loaded) loaded = s->make_buffers();
+      FERRY_CHECK(all_have_loaded(ranks, loaded));
       if (options.share_weights) FERRY_CHECK(s->common_weights.share(ranks));
     } else {
       FERRY_TRY(s->elsewhere, device_model::load(weights, config, ranks, options, s->where));
@@ -346,11 +359,16 @@ result<std::unique_ptr<expert_store>> model::store_of_experts(int spare_slots) {
     return fail(error_code::invalid_argument, "{} spare slots; 1 or more", spare_slots);
   expert_form const form{s.config.hidden_size, s.config.moe_intermediate_size, s.options.compute};
   if (s.elsewhere) return s.elsewhere->store_of_experts(form, spare_slots);
-  std::vector<moe_layer*> layers_with_experts;
-  for (model_layer& l : s.layers)
-    if (l.moe) layers_with_experts.push_back(&*l.moe);
-  return std::unique_ptr<expert_store>(
-      std::make_unique<host_experts>(std::move(layers_with_experts), form, spare_slots));
+  try {
+    std::vector<moe_layer*> layers_with_experts;
+    for (model_layer& l : s.layers)
+      if (l.moe) layers_with_experts.push_back(&*l.moe);
+    return std::unique_ptr<expert_store>(
+        std::make_unique<host_experts>(std::move(layers_with_experts), form, spare_slots));
+  } catch (std::bad_alloc const&) {
+    return fail(error_code::out_of_memory, "no memory for {} spare slots of {} bytes", spare_slots,
+                form.bytes());
+  }
 }
 placement const& model::experts_at() const {
   return state_->where;

@@ -31,11 +31,6 @@ result<std::vector<offer>> gather(group const& ranks, offer const& mine) {
                   r, all[r].size(), sizeof(offer));
     }
     std::memcpy(&offers[r], all[r].data(), sizeof(offer));
-    if (offers[r].bytes != mine.bytes) {
-      return fail(error_code::invalid_state,
-                  "rank {} has {} bytes of common weights, rank {} has {}", ranks.rank(),
-                  mine.bytes, r, offers[r].bytes);
-    }
   }
   return offers;
 }
@@ -75,19 +70,20 @@ void weight_pool::take_from(window const& w) {
 }
 
 result<void> weight_pool::share(group const& ranks) {
-  offer mine{bytes_, ranks.ranks_on_this_machine() > 1};
+  offer mine{bytes_, bytes_ > 0 && ranks.ranks_on_this_machine() > 1};
   for (;;) {
     FERRY_TRY(std::vector<offer> const offers, gather(ranks, mine));
     auto const first =
         std::find_if(offers.begin(), offers.end(), [](offer o) { return o.has_own; });
-    if (bytes_ == 0 || first == offers.end()) return {};
-    // One rank of one machine offers; whoever reaches its window takes from it.
+    if (first == offers.end()) return {};
+    // One rank of one machine offers; whoever reaches its window takes from it. Another processor
+    // may pack otherwise: such a rank offers its own in turn.
     int const giver = static_cast<int>(first - offers.begin());
     FERRY_TRY(shared_windows const shared, ranks.share_window(ranks.rank() == giver ? bytes_ : 0));
     window const& w = shared.windows[static_cast<std::size_t>(giver)];
     if (ranks.rank() == giver) copy_to(w);
     FERRY_CHECK(ranks.barrier());
-    if (shared.reach_of(giver) == reach::network) continue;
+    if (shared.reach_of(giver) == reach::network || first->bytes != bytes_) continue;
     take_from(w);
     mine.has_own = false;
   }

@@ -31,9 +31,10 @@ class weight_pool {
   void add(std::shared_ptr<packed_weights> weights);
 
   /// Moves the weights into a window of one rank per machine, and gives up the own copies. Every
-  /// rank compares first: what differs from its own it does not take. Collective. Order    before
-  /// any product is computed by another thread Errors   invalid_state the ranks' pools differ in
-  /// size, naming both; those of share_window
+  /// rank compares first: what differs from its own it does not take, and a rank whose weights are
+  /// packed to another size shares with its like. Collective.
+  /// Order    before any product is computed by another thread
+  /// Errors   those of share_window
   result<void> share(group const& ranks);
 
   std::size_t bytes() const { return bytes_; }

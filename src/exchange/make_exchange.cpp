@@ -256,7 +256,11 @@ result<void> exchange::write_tables(std::span<expert_table const> tables) {
                   "tables are written between steps, but one is open on slot {}", s.slot);
     if (s.last_queue) FERRY_CHECK(s.last_queue->wait(2 * state_->core.timeout()));
   }
-  return state_->core.placed.write(tables);
+  result<void> const written = state_->core.placed.write(tables);
+  // What a device did not take may be written by halves: no step may follow.
+  if (!written && written.error().code != error_code::invalid_argument)
+    state_->core.ranks.mark_broken(written.error());
+  return written;
 }
 
 result<std::vector<std::uint64_t>> exchange::slot_loads() const {

@@ -91,6 +91,9 @@ bootstrap_factory tcp_from_environment() {
         FERRY_TRY(auto const rank, number_in(found, "RANK"));
         FERRY_TRY(auto const size, number_in(found, "WORLD_SIZE"));
         auto const secret = found.find(secret_variable);
+        if (secret != found.end() && secret->second.empty())
+          return fail(error_code::invalid_argument, "{} is set to nothing in the environment",
+                      secret_variable);
         return meet_at(endpoint_in(found), rank, size,
                        secret == found.end() ? std::string() : secret->second, options);
       };

@@ -375,13 +375,16 @@ TEST(tcp_environment, is_set_when_all_four_variables_are) {
   EXPECT_EQ(ferry::join(ferry::tcp_from_environment()).value().size(), 1);
 }
 
-TEST(tcp_environment, refuses_what_is_no_number_in_range) {
+TEST(tcp_environment, refuses_what_is_no_number_in_range_and_an_empty_secret) {
   using values = std::vector<std::pair<char const*, char const*>>;
-  for (auto const& set : {values{{"RANK", "x"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "4711"}},
-                          values{{"RANK", ""}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "4711"}},
-                          values{{"RANK", "2"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "4711"}},
-                          values{{"RANK", "0"}, {"WORLD_SIZE", "2x"}, {"MASTER_PORT", "4711"}},
-                          values{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "70000"}}}) {
+  for (auto const& set :
+       {values{{"RANK", "x"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "4711"}},
+        values{{"RANK", ""}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "4711"}},
+        values{{"RANK", "2"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "4711"}},
+        values{{"RANK", "0"}, {"WORLD_SIZE", "2x"}, {"MASTER_PORT", "4711"}},
+        values{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "70000"}},
+        values{
+            {"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_PORT", "4711"}, {"FERRY_SECRET", ""}}}) {
     scoped_environment const environment(set);
     ::setenv("MASTER_ADDR", "127.0.0.1", 1);
     auto const group = ferry::join(ferry::tcp_from_environment(), {.timeout = 100ms});

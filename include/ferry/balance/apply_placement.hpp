@@ -22,7 +22,8 @@ result<void> check_fits(exchange const& to, placement const& where);
 /// same two steps, when the slots hold their experts.
 /// Shapes   loads: of the placement's layers and experts, by which `nearest` knows the least loaded
 ///          rank, equal on all ranks; null: all alike
-/// Errors   those of check_fits, replicas_for and exchange::write_tables; no table has changed then
+/// Errors   those of check_fits, replicas_for and exchange::write_tables; after invalid_argument
+///          no table has changed
 result<void> apply_placement(exchange& to, placement const& where, replica_choice rule,
                              expert_loads const* loads = nullptr, std::span<int const> layers = {});
 
