@@ -113,7 +113,8 @@ TEST_P(nic_faults_test, never_shows_a_signal_that_would_cover_a_lost_put) {
 // The emulator really takes the freedom that a network has, and refuses nothing on the way.
 TEST_P(nic_faults_test, carries_operations_out_of_order_without_a_refusal) {
   emulated_nic* nic = nullptr;
-  auto const net = make({.reorder = 1024}, &nic);
+  auto const net =
+      make({.reorder = 1024, .delay = 100, .longest_delay = std::chrono::microseconds(500)}, &nic);
   for (std::uint64_t n = 1; n <= 200; ++n) {
     for (int i = 0; i < 6; ++i)
       while (net->put({1, 64, 64}, row_).value() == post::try_again) std::this_thread::yield();

