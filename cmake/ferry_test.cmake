@@ -6,7 +6,7 @@
 # LABELS      `exchange`, `protocol` and `parser` also choose what the sanitizer builds hold: with
 #             FERRY_TEST_LABELS set, only programs that carry one of its labels exist: ask if(TARGET NAME)
 #             before saying more about one
-# TIMEOUT     of one case, in seconds; sanitizer builds allow three times as much. Default 120
+# TIMEOUT     of one case, in seconds; sanitizer builds allow three times as much. Default 300
 # PROCESSORS  how many cores a case keeps busy, where that is more than one
 # SERIAL      a case that measures time or fills the machine: nothing runs beside it
 
@@ -45,7 +45,7 @@ function(ferry_test name)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
   ferry_precompile_as(${name} ferry_test_headers)
 
-  set(timeout 120)
+  set(timeout 300)
   if(arg_TIMEOUT)
     set(timeout ${arg_TIMEOUT})
   endif()
