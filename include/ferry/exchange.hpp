@@ -124,9 +124,8 @@ class exchange;
 ///          for all rows of tokens. A captured step is whole: from dispatch_send to combine_receive
 ///          or release in one capture; a launch of its graph is a step
 /// Errors   every call: invalid_argument more blocks than the exchange was made for, or fewer than
-///          0; invalid_state out of order (nothing changed, may be repeated) or on a
-/// broken
-///          group, with the first cause; unreachable, timeout naming the rank to blame, transport a
+///          0; invalid_state out of order (nothing changed, may be repeated) or on a broken group,
+///          with the first cause; unreachable, timeout naming the rank to blame, transport a
 ///          network that failed: after each of these the group is broken
 class microbatch {
  public:

@@ -74,11 +74,6 @@ FERRY_FN constexpr std::uint32_t narrow(std::int32_t magnitude) {
   return steps + (static_cast<std::uint32_t>(exponent - smallest) >> 20);
 }
 
-FERRY_FN constexpr std::int32_t at_most(std::int32_t magnitude, float limit) {
-  std::int32_t const most = static_cast<std::int32_t>(bits_of(limit));
-  return magnitude < most ? magnitude : most;
-}
-
 /// `code`, a magnitude, with the sign of x.
 template <class T>
 FERRY_FN constexpr std::uint32_t with_sign(std::uint32_t code, float x) {
