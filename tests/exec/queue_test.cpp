@@ -3,6 +3,8 @@
 
 #include <ferry/exec/queue.hpp>
 
+#include "data/sanitized.hpp"
+
 #include <ferry/exec/cpu/cpu_executor.hpp>
 
 #include <gmock/gmock.h>
@@ -49,9 +51,8 @@ void ask_for_threads_without_room() {
 }
 
 TEST(queue, says_so_when_threads_cannot_be_had) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer needs the address space that is taken away here";
-#endif
+  if (ferry::test::is_sanitized)
+    GTEST_SKIP() << "a sanitizer needs the address space that is taken away here";
   EXPECT_EXIT(ask_for_threads_without_room(), testing::ExitedWithCode(0), "");
 }
 

@@ -3,6 +3,7 @@
 
 #include <ferry/transport/proxy_delivery.hpp>
 
+#include "data/sanitized.hpp"
 #include "kernels/emulated_teams.hpp"
 #include "nic/direct_ranks.hpp"
 #include "transport/proxied_ranks.hpp"
@@ -93,16 +94,17 @@ TEST_P(proxy_delivery_test, shows_words_after_rows_from_teams_of_any_width) {
   waiter waits({}, asleep, &status, {});
   std::byte scratch[64];
   std::atomic<int> wrong{0};
+  std::uint64_t const steps = is_sanitized ? 6 : 25;
   for (std::size_t const row_bytes : {8u, 256u, 700u}) {
     proxied_ranks ranks(GetParam().make);
-    send_through const kernel{&ranks, 25, row_bytes, &wrong};
+    send_through const kernel{&ranks, steps, row_bytes, &wrong};
     struct level {};
     kernel(cpu_team<level>(0, 1, waits, scratch, nullptr), ranks.net);
     EXPECT_EQ(wrong, 0) << row_bytes << " bytes";
     EXPECT_FALSE(ranks.through->first_error());
   }
   proxied_ranks narrow(GetParam().make), wide(GetParam().make);
-  send_through const by_32{&narrow, 25, 300, &wrong}, by_64{&wide, 25, 300, &wrong};
+  send_through const by_32{&narrow, steps, 300, &wrong}, by_64{&wide, steps, 300, &wrong};
   ASSERT_TRUE(run_on_teams<32>({}, 5, {}, [&](auto const& t) { by_32(t, narrow.net); }));
   ASSERT_TRUE(run_on_teams<64>({}, 6, {}, [&](auto const& t) { by_64(t, wide.net); }));
   EXPECT_EQ(wrong, 0);

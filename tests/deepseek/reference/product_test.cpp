@@ -9,7 +9,7 @@
 namespace ferry::deepseek::reference {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(reference_product, multiplies_rows_of_weights_with_a_row) {
   float const w[] = {1, 2, 3, 0, -1, 0.5F};

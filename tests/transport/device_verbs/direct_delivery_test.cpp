@@ -3,6 +3,7 @@
 
 #include <ferry/transport/device_verbs/direct_delivery.hpp>
 
+#include "data/sanitized.hpp"
 #include "kernels/emulated_teams.hpp"
 #include "nic/direct_queue.hpp"
 #include "transport/team_doubles.hpp"
@@ -120,7 +121,7 @@ void send_by_lanes(nic_vendor vendor) {
   four_ranks<Format> ranks(
       vendor, {.seed = 11, .reorder = 1000, .delay = 100, .longest_delay = 500us, .late = 50});
   int wrong = 0;
-  send_steps<Format> const kernel{&ranks, Lanes == 1 ? 40 : 6, &wrong};
+  send_steps<Format> const kernel{&ranks, Lanes == 1 ? 40 : is_sanitized ? 2 : 6, &wrong};
   std::uint32_t asleep[1] = {};
   status_record status{};
   waiter waits({}, asleep, &status, {});
