@@ -82,8 +82,9 @@ std::optional<frame> mesh::next(int rank, std::uint64_t rebuild) {
 }
 
 void mesh::look(survivors& who) {
+  // All that is there: who has come already is not lost.
   for (int r = 0; r < size(); ++r)
-    if (line(r)) line(r)->look();
+    if (line(r)) line(r)->read();
   take_what_came();
   for (int r = 0; r < size(); ++r) {
     if (!line(r) || line(r)->peer() == presence::here) continue;

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <memory>
 #include <new>
+#include <random>
 #include <utility>
 
 namespace ferry::test {
@@ -22,7 +23,7 @@ using namespace std::chrono_literals;
 
 /// Memory that the test and its ranks share.
 struct board {
-  std::atomic<int> recovered{0}, finished{0};
+  std::atomic<int> steps{0}, recovered{0};
   std::atomic<bool> go_on{false};
 };
 class shared_board {
@@ -56,7 +57,7 @@ constexpr auto patience = 20s;
 /// Takes steps until one fails, which must name one of these ranks.
 void expect_to_hear(recovering_rank& r, error_code code, std::vector<int> const& victims) {
   result<void> done;
-  while (done && r.next_step() < 200) done = r.step();
+  while (done && r.next_step() < 100000) done = r.step();
   ASSERT_FALSE(done) << "nobody noticed";
   EXPECT_EQ(done.error().code, code) << done.error().message;
   bool named = false;
@@ -127,6 +128,32 @@ TEST(recovery, from_a_death_in_each_phase_of_a_step) {
   for (moment when :
        {moment::before_send, moment::before_receive, moment::before_return, moment::before_gather})
     expect_recovery(2 + static_cast<int>(when), {{static_cast<int>(when) % 2, when}});
+}
+
+// Whatever it was doing: in the middle of a call, of a row, of a wait.
+TEST(recovery, from_a_death_at_any_moment) {
+  constexpr unsigned seed = 7;
+  std::minstd_rand random(seed);
+  for (int turn = 0; turn < 6; ++turn) {
+    int const ranks = 2 + turn % 3;
+    fate const f{static_cast<int>(random() % static_cast<unsigned>(ranks)), moment::before_send};
+    SCOPED_TRACE(testing::Message()
+                 << "seed " << seed << ", turn " << turn << ", rank " << f.rank << " of " << ranks);
+    shared_board b;
+    rank_processes all(ranks, [&](int rank, std::string const& address) {
+      group const g = join(tcp(address, rank, ranks), {.timeout = patience}).value();
+      recovering_rank r(g, ranks, patience, [&](moment, int) { ++b->steps; });
+      r.prepare().value();
+      expect_to_hear(r, error_code::unreachable, {f.rank});
+      r.recover().value();
+      EXPECT_EQ(r.ranks().size(), ranks - 1);
+      expect_exact(r, 20);
+    });
+    until([&] { return b->steps >= 100 * ranks; });
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 5000));
+    all.send_signal(f.rank, SIGKILL);
+    expect_ends(all.wait(40s), {f});
+  }
 }
 
 TEST(recovery, from_two_deaths_at_once) {
@@ -220,7 +247,6 @@ TEST(recovery, from_a_rank_that_stops_and_comes_back) {
       }
     }
     if (rank == 1) b->go_on = true;
-    ++b->finished;
   });
   until([&] { return b->recovered == 2; });
   all.send_signal(1, SIGCONT);

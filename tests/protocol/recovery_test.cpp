@@ -17,7 +17,8 @@ namespace ferry::protocol_test {
 namespace {
 
 constexpr int victim = 1;
-constexpr run_shape before{.steps = 8, .release_some = false, .slow_self = false};
+constexpr run_shape before{
+    .steps = 8, .release_some = false, .slow_self = false, .check_ahead = false};
 
 /// Steps until rank 1 has stored so many times; then it stores nothing more, and all give up.
 struct until_it_stops : conduct {
@@ -96,15 +97,17 @@ verdict begin_anew(policy const& how, std::uint64_t seed) {
 constexpr int most_runs = 1500;
 
 void expect_right(policy const& how) {
-  for (int seed = 1; seed <= 200; ++seed) {
+  for (int seed = 1; seed <= (FERRY_THREAD_SANITIZER ? 30 : 120); ++seed) {
     verdict const v = begin_anew(how, static_cast<std::uint64_t>(seed));
     ASSERT_EQ(v.what, outcome::right) << to_string(v.what) << ", " << v.text;
   }
 }
+// By a wrong row or sum; runs that are stuck, because an old word has replaced a new one, prove
+// less.
 void expect_found(policy const& how) {
   for (int seed = 1; seed <= most_runs; ++seed) {
     verdict const v = begin_anew(how, static_cast<std::uint64_t>(seed));
-    if (v.what == outcome::right) continue;
+    if (v.what != outcome::wrong_data) continue;
     std::cout << to_string(v.what) << ", " << v.text << "\n";
     EXPECT_EQ(begin_anew(how, static_cast<std::uint64_t>(seed)).text, v.text)
         << "the seed does not replay the run";
