@@ -36,8 +36,9 @@ class recovering_rank {
   static constexpr int hidden = 16, topk = 3, tokens = 6;
   using watcher = std::function<void(moment, int step)>;
 
-  recovering_rank(group g, int joined, std::chrono::milliseconds deadline, watcher at = {})
-      : group_(std::move(g)), joined_(joined), deadline_(deadline), at_(std::move(at)) {}
+  recovering_rank(group g, int joined, std::chrono::milliseconds deadline, watcher at = {},
+                  reach via = reach::mapped)
+      : group_(std::move(g)), joined_(joined), deadline_(deadline), at_(std::move(at)), via_(via) {}
 
   /// Two experts for each rank that joined, and a replica of the next rank's first one.
   static placement placed(int ranks) {
@@ -68,6 +69,7 @@ class recovering_rank {
     o.chunk_tokens = 2;
     o.num_microbatches = 1;
     o.timeout = deadline_;
+    o.via = via_;
     FERRY_TRY(exchange made, make_exchange(group_, o));
     FERRY_CHECK(left_->apply(made, replica_choice::hash));
     // The old windows stay where they are: a rank that is only late may still write to them.
@@ -185,6 +187,7 @@ class recovering_rank {
   int const joined_;
   std::chrono::milliseconds const deadline_;
   watcher const at_;
+  reach const via_;
   queue queue_;
   std::optional<surviving_experts> left_;
   std::optional<exchange> exchange_;

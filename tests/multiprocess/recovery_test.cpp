@@ -102,14 +102,14 @@ recovering_rank::watcher raise_at(std::vector<fate> const& fates, int rank) {
 }
 
 // The first one of `fates` is who the others hear of.
-void expect_recovery(int ranks, std::vector<fate> const& fates) {
+void expect_recovery(int ranks, std::vector<fate> const& fates, reach via = reach::mapped) {
   SCOPED_TRACE(testing::Message() << ranks << " ranks, rank " << fates.front().rank
                                   << " dies at moment " << static_cast<int>(fates.front().when));
   run_report const report = run_ranks(
       ranks,
       [&](int rank, std::string const& address) {
         group const g = join(tcp(address, rank, ranks), {.timeout = patience}).value();
-        recovering_rank r(g, ranks, patience, raise_at(fates, rank));
+        recovering_rank r(g, ranks, patience, raise_at(fates, rank), via);
         r.prepare().value();
         std::vector<int> victims;
         for (fate const& f : fates) victims.push_back(f.rank);
@@ -117,7 +117,6 @@ void expect_recovery(int ranks, std::vector<fate> const& fates) {
         auto const recovered = r.recover();
         ASSERT_TRUE(recovered) << recovered.error().message;
         expect_exact(r, 30);
-        // Another one may have died after the windows were made.
         EXPECT_EQ(r.ranks().size(), ranks - static_cast<int>(fates.size()));
       },
       40s);
@@ -128,6 +127,10 @@ TEST(recovery, from_a_death_in_each_phase_of_a_step) {
   for (moment when :
        {moment::before_send, moment::before_receive, moment::before_return, moment::before_gather})
     expect_recovery(2 + static_cast<int>(when), {{static_cast<int>(when) % 2, when}});
+}
+
+TEST(recovery, over_a_network) {
+  expect_recovery(3, {{1, moment::before_return}}, reach::network);
 }
 
 // Whatever it was doing: in the middle of a call, of a row, of a wait.
