@@ -154,7 +154,8 @@ result<std::shared_ptr<group::membership>> group::membership::without(
   for (;;) {
     auto made = ranks->without(ranks_lost, std::max(until(end), std::chrono::milliseconds{1}));
     if (!made) {
-      for (int const r : ranks->missing()) mark_broken(made.error(), r);
+      if (made.error().code == error_code::timeout)
+        for (int const r : ranks->missing()) mark_broken(made.error(), r);
       return std::move(made).error();
     }
     auto next = std::make_shared<membership>(*std::move(made), options);

@@ -169,6 +169,47 @@ TEST(recovery, from_a_death_while_the_group_is_made_anew) {
                     {{1, moment::before_return}, {when == moment::before_without ? 0 : 3, when}});
 }
 
+// The second one is called by its place among those who are left.
+TEST(recovery, from_one_death_after_the_other) {
+  std::vector<fate> const fates{{1, moment::before_return}, {3, moment::before_receive, 12}};
+  run_report const report = run_ranks(
+      4,
+      [&](int rank, std::string const& address) {
+        group const g = join(tcp(address, rank, 4), {.timeout = patience}).value();
+        recovering_rank r(g, 4, patience, raise_at(fates, rank));
+        r.prepare().value();
+        for (fate const& f : fates) {
+          int place = 0;
+          while (r.ranks().joined_as(place) != f.rank) ++place;
+          expect_to_hear(r, error_code::unreachable, {place});
+          r.recover().value();
+        }
+        EXPECT_EQ(r.ranks().size(), 2);
+        expect_exact(r, 30);
+      },
+      40s);
+  expect_ends(report, fates);
+}
+
+TEST(recovery, from_a_rank_that_stops_while_the_group_is_made_anew) {
+  std::vector<fate> const fates{{1, moment::before_return},
+                                {3, moment::before_without, 4, SIGSTOP}};
+  shared_board b;
+  rank_processes all(4, [&](int rank, std::string const& address) {
+    group const g = join(tcp(address, rank, 4), {.timeout = 2s}).value();
+    recovering_rank r(g, 4, patience, raise_at(fates, rank));
+    r.prepare().value();
+    expect_to_hear(r, error_code::unreachable, {1});
+    r.recover().value();
+    EXPECT_EQ(r.ranks().size(), 2);
+    expect_exact(r, 30);
+    ++b->recovered;
+  });
+  until([&] { return b->recovered == 2; });
+  all.send_signal(3, SIGKILL);
+  expect_ends(all.wait(40s), fates);
+}
+
 /// Dies when the ranks have agreed who goes on, and have not met yet.
 class dying_bootstrap final : public bootstrap {
  public:

@@ -32,8 +32,9 @@ class surviving_experts {
   /// Of the ranks that go on, by their new numbers; -1 where a slot holds nothing. Not for
   /// solvers or migrations, which want every expert somewhere. One node.
   placement const& where() const { return where_; }
+  /// False for what is no expert.
   bool is_lost(int layer, std::int64_t expert) const {
-    return expert >= 0 && expert < where_.num_experts &&
+    return layer >= 0 && layer < where_.num_layers && expert >= 0 && expert < where_.num_experts &&
            lost_[static_cast<std::size_t>(layer * std::int64_t{where_.num_experts} + expert)];
   }
   /// Over all layers.
