@@ -60,7 +60,8 @@ struct dispatch_input {
 
 /// The slots that serve the experts of one layer, as this rank chooses among them: for expert e one
 /// of candidates[first[e]] to before candidates[first[e + 1]], by token (replica_slot). Ranks may
-/// choose otherwise, but a slot holds the same expert for all.
+/// choose otherwise, but a slot holds the same expert for all. An expert that is lost has one
+/// candidate, -1: its choices are skipped, and counted as ids out of range.
 struct expert_table {
   int layer = 0;
   std::span<std::int32_t const> first;       ///< [num_experts + 1], ascending from 0
@@ -93,8 +94,9 @@ struct exchange_counters {
   std::uint64_t dispatch_self_bytes = 0;  ///< the same, to oneself
   std::uint64_t combine_bytes = 0;
   std::uint64_t combine_self_bytes = 0;
-  std::uint64_t ids_out_of_range = 0;  ///< choices that were neither -1 nor an expert
-  std::uint64_t rows_received = 0;     ///< (token, local expert) pairs
+  /// Choices that were neither -1 nor an expert, or one that no slot serves (expert_table).
+  std::uint64_t ids_out_of_range = 0;
+  std::uint64_t rows_received = 0;  ///< (token, local expert) pairs
 };
 
 /// Experts' rows that the experts have weighted and summed already, as kernels do that end with a

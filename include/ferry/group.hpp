@@ -87,8 +87,9 @@ struct shared_windows {
 };
 
 /// The ordered ranks of one job, as one of them sees it. Copies are the same membership; the last
-/// one to go leaves the group. Any thread may call; collective calls of one rank's threads run one
-/// after the other, and must come in the same order on all ranks.
+/// one to go leaves the group (with groups that `without` made of it: the last one of all). Any
+/// thread may call; collective calls of one rank's threads run one after the other, and must come
+/// in the same order on all ranks.
 class group {
  public:
   using shared_windows = ferry::shared_windows;
@@ -130,9 +131,34 @@ class group {
   bool same_node(int peer) const;
 
   /// Marks the group broken: later collectives are refused with `why`. The first cause stays.
-  void mark_broken(error why) const;
+  /// `blamed` is the rank that it names, if it names one.
+  void mark_broken(error why, int blamed = -1) const;
   /// The first cause, if the group is broken.
   result<void> usable() const;
+
+  /// Ranks that errors of this group have named, or that have ended or left: whom a call of
+  /// `without` would leave out. A rank that was only late is among them. Not the same on all ranks.
+  std::vector<int> lost() const;
+
+  /// The group without some ranks, without restarting the others: after `unreachable` or `timeout`
+  /// has broken it. Ranks that are known to have ended are left out as well, also those that end
+  /// while this call runs. Windows and exchanges are made anew, on fresh memory (R9); what this
+  /// group held may go before or afterwards. Collective among those who go on; each may name other
+  /// ranks, and all have the same answer: whom one of them leaves out, all leave out.
+  /// Order    ranks are numbered anew, in the old order; `joined_as` tells who was who
+  /// Lifetime this group is broken from now on, also after an error; then the call may be repeated,
+  ///          with the ranks that the error names
+  /// Errors   unreachable others go on without this rank, or so few are left that ranks which may
+  ///          still live could go on elsewhere: whoever goes on is more than half of those who
+  ///          joined (or half, with rank 0), or knows that all others have ended; timeout naming
+  ///          the ranks that did not come; invalid_argument a rank that does not exist, or this
+  ///          one; unsupported the bootstrap cannot do it
+  /// Example  tests/multiprocess/recovery_test.cpp
+  result<group> without(std::vector<int> const& lost = {}) const;
+
+  /// The number under which a rank of this group joined, before any `without`; -1 when there is no
+  /// such rank.
+  int joined_as(int rank) const;
 
  private:
   friend result<group> join(bootstrap_factory, group_options);

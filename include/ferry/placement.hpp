@@ -15,3 +15,4 @@
 #include <ferry/balance/rebalance.hpp>
 #include <ferry/balance/replicas.hpp>
 #include <ferry/balance/routing_trace.hpp>
+#include <ferry/balance/surviving_experts.hpp>

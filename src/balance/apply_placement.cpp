@@ -3,6 +3,7 @@
 
 #include <ferry/balance/apply_placement.hpp>
 
+#include "balance/write_placement.hpp"
 #include "base/fail.hpp"
 
 #include <numeric>
@@ -12,6 +13,10 @@ namespace ferry {
 
 result<void> check_fits(exchange const& to, placement const& where) {
   FERRY_CHECK(validate(where));
+  return check_sizes(to, where);
+}
+
+result<void> check_sizes(exchange const& to, placement const& where) {
   exchange_options const& o = to.options();
   struct {
     char const* what;
@@ -30,6 +35,11 @@ result<void> check_fits(exchange const& to, placement const& where) {
 result<void> apply_placement(exchange& to, placement const& where, replica_choice rule,
                              expert_loads const* loads, std::span<int const> layers) {
   FERRY_CHECK(check_fits(to, where));
+  return write_placement(to, where, rule, loads, layers);
+}
+
+result<void> write_placement(exchange& to, placement const& where, replica_choice rule,
+                             expert_loads const* loads, std::span<int const> layers) {
   if (loads && (loads->num_layers != where.num_layers || loads->num_experts != where.num_experts))
     return fail(error_code::invalid_argument,
                 "loads of {} layers and {} experts for a placement of {} and {}", loads->num_layers,

@@ -18,8 +18,10 @@ std::vector<double> loads_of_ranks(placement const& where, int layer,
   if (loads.empty()) return of_ranks;
   auto const slots = where.layer(layer);
   std::vector<int> copies(loads.size());
-  for (auto e : slots) ++copies[static_cast<std::size_t>(e)];
+  for (auto e : slots)
+    if (e >= 0) ++copies[static_cast<std::size_t>(e)];
   for (int s = 0; s < where.num_slots; ++s) {
+    if (slots[static_cast<std::size_t>(s)] < 0) continue;
     auto const e = static_cast<std::size_t>(slots[static_cast<std::size_t>(s)]);
     of_ranks[static_cast<std::size_t>(where.rank_of(s))] += loads[e] / copies[e];
   }
@@ -34,6 +36,7 @@ int distance(placement const& where, int from, int to) {
 
 std::int32_t nearest(placement const& where, int source, std::span<std::int32_t const> slots,
                      std::span<double const> of_ranks) {
+  if (slots.front() < 0) return -1;
   auto const key = [&](std::int32_t slot) {
     int const rank = where.rank_of(slot);
     return std::tuple(distance(where, source, rank), of_ranks[static_cast<std::size_t>(rank)],
@@ -60,13 +63,17 @@ result<replica_table> replicas_for(placement const& where, int layer, int source
   replica_table all;
   all.source = source;
   all.first.assign(experts + 1, 0);
-  for (auto e : slots) ++all.first[static_cast<std::size_t>(e) + 1];
-  for (std::size_t e = 0; e < experts; ++e) all.first[e + 1] += all.first[e];
-  all.candidates.resize(slots.size());
+  for (auto e : slots)
+    if (e >= 0) ++all.first[static_cast<std::size_t>(e) + 1];
+  // An expert that is nowhere has one candidate all the same, which is none.
+  for (std::size_t e = 0; e < experts; ++e)
+    all.first[e + 1] = all.first[e] + std::max(all.first[e + 1], 1);
+  all.candidates.assign(static_cast<std::size_t>(all.first[experts]), -1);
   auto next = all.first;
   for (std::size_t s = 0; s < slots.size(); ++s)
-    all.candidates[static_cast<std::size_t>(next[static_cast<std::size_t>(slots[s])]++)] =
-        static_cast<std::int32_t>(s);
+    if (slots[s] >= 0)
+      all.candidates[static_cast<std::size_t>(next[static_cast<std::size_t>(slots[s])]++)] =
+          static_cast<std::int32_t>(s);
   if (rule == replica_choice::hash) return all;
 
   auto const of_ranks = loads_of_ranks(where, layer, loads);

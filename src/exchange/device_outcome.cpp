@@ -18,8 +18,8 @@ using clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds between_looks{50};
 
 // Nothing can be trusted after it; peers see that this rank is gone or silent.
-error broken_by(exchange_core const& core, error why) {
-  core.ranks.mark_broken(why);
+error broken_by(exchange_core const& core, error why, int blamed = -1) {
+  core.ranks.mark_broken(why, blamed);
   return why;
 }
 
@@ -34,7 +34,8 @@ microbatch::state::~state() {
 result<void> microbatch::state::failure_so_far() const {
   if (!core.on_device->told()) return {};
   result<failure> const cause = cause_on_device(core);
-  return broken_by(core, cause ? explain(core, *cause) : cause.error());
+  return cause ? broken_by(core, explain(core, *cause), cause->rank)
+               : broken_by(core, cause.error());
 }
 
 result<void> microbatch::state::wait_on_device(queue& q) {

@@ -94,10 +94,14 @@ result<void> expert_tables::check(std::span<expert_table const> tables) const {
     for (std::size_t e = 0; e + 1 < t.first.size(); ++e)
       if (t.first[e] >= t.first[e + 1])
         return fail(error_code::invalid_argument, "layer {}: no slot serves expert {}", t.layer, e);
-    for (std::int32_t const slot : t.candidates)
-      if (slot < 0 || slot >= shape_.experts)
-        return fail(error_code::invalid_argument, "layer {}: slot {} of {}", t.layer, slot,
-                    shape_.experts);
+    for (std::size_t e = 0; e + 1 < t.first.size(); ++e)
+      for (std::int32_t i = t.first[e]; i < t.first[e + 1]; ++i) {
+        std::int32_t const slot = t.candidates[size_of(i)];
+        bool const lost = slot == -1 && t.first[e + 1] == t.first[e] + 1;
+        if (!lost && (slot < 0 || slot >= shape_.experts))
+          return fail(error_code::invalid_argument, "layer {}: slot {} of {}", t.layer, slot,
+                      shape_.experts);
+      }
   }
   return {};
 }

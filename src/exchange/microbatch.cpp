@@ -148,12 +148,17 @@ result<void> microbatch::state::run_on_cpu(cpu_executor& executor, int blocks, R
       &streams};
   kernels(cpu_launcher{with, *core.kernels, *this});
   std::optional<error> failed;
-  if (waits->failed()) failed = explain(core, waits->what_failed());
+  int blamed = -1;
+  if (waits->failed()) {
+    failed = explain(core, waits->what_failed());
+    blamed = waits->what_failed().rank;
+  }
   if (core.out)
     if (std::optional<error> network = core.out->first_error()) {
       failure const cause = cause_of(core, *network, slot);
       // Peers look for the cause here, also when this rank's own waits went well (R9).
       waits->fail(cause);
+      if (!failed) blamed = cause.rank;
       // A network fails with its peer.
       if (!failed || failed->code != error_code::unreachable)
         failed = core.ranks.look(cause.rank) == presence::gone
@@ -163,7 +168,7 @@ result<void> microbatch::state::run_on_cpu(cpu_executor& executor, int blocks, R
     }
   if (!failed) return {};
   if (core.out) core.out->give_up(*failed);
-  core.ranks.mark_broken(*failed);
+  core.ranks.mark_broken(*failed, blamed);
   return *failed;
 }
 

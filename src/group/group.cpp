@@ -30,15 +30,23 @@ char const* to_string(reach how) {
   return "unknown";
 }
 
+result<std::unique_ptr<bootstrap>> bootstrap::without(std::vector<int> const&,
+                                                      std::chrono::milliseconds) {
+  return fail(error_code::unsupported, "this bootstrap cannot leave ranks out");
+}
+
 struct group::membership {
   membership(std::unique_ptr<bootstrap> made, group_options chosen)
-      : ranks(std::move(made)), options(chosen) {}
+      : ranks(std::move(made)), options(chosen), blamed(static_cast<std::size_t>(ranks->size())) {}
   ~membership() { ranks->leave(); }
 
   /// Learns of the peers' versions and machines. The first collective, so it is the joining too.
   result<void> introduce(std::chrono::milliseconds patience);
   result<void> usable();
-  void mark_broken(error const& why);
+  void mark_broken(error const& why, int blamed = -1);
+  std::vector<int> lost();
+  /// The collectives of this membership are over.
+  result<std::shared_ptr<membership>> without(std::vector<int> const& ranks_lost);
 
   /// One collective at a time; whatever may leave the ranks out of step breaks the group.
   template <class Call>
@@ -47,7 +55,11 @@ struct group::membership {
     std::lock_guard const one_at_a_time(collectives);
     FERRY_CHECK(usable());
     auto outcome = call();
-    if (!outcome && breaks(outcome.error().code)) mark_broken(outcome.error());
+    if (!outcome && breaks(outcome.error().code)) {
+      mark_broken(outcome.error());
+      if (outcome.error().code == error_code::timeout)
+        for (int const r : ranks->missing()) mark_broken(outcome.error(), r);
+    }
     return outcome;
   }
 
@@ -65,6 +77,7 @@ struct group::membership {
   std::mutex collectives;
   std::mutex guard;
   std::optional<error> broken;
+  std::vector<bool> blamed;  ///< by rank
 };
 
 result<void> group::membership::introduce(std::chrono::milliseconds patience) {
@@ -98,8 +111,8 @@ result<void> group::membership::introduce(std::chrono::milliseconds patience) {
       ++on_this_machine;
       index_on_this_machine += peer < ranks->rank();
     }
-    same_node.push_back(machine == here &&
-                        (per_node == 0 || peer / per_node == ranks->rank() / per_node));
+    auto const node = [&](int rank) { return ranks->joined_as(rank) / per_node; };
+    same_node.push_back(machine == here && (per_node == 0 || node(peer) == node(ranks->rank())));
   }
   return {};
 }
@@ -111,9 +124,51 @@ result<void> group::membership::usable() {
               to_string(broken->code), broken->message);
 }
 
-void group::membership::mark_broken(error const& why) {
+void group::membership::mark_broken(error const& why, int rank) {
   std::lock_guard const lock(guard);
   if (!broken) broken = why;
+  if (rank >= 0 && rank < std::ssize(blamed)) blamed[static_cast<std::size_t>(rank)] = true;
+}
+
+std::vector<int> group::membership::lost() {
+  std::vector<int> all;
+  for (int r = 0; r < ranks->size(); ++r) {
+    if (r == ranks->rank()) continue;
+    bool const there = ranks->look(r) == presence::here;
+    std::lock_guard const lock(guard);
+    if (!there || blamed[static_cast<std::size_t>(r)]) all.push_back(r);
+  }
+  return all;
+}
+
+result<std::shared_ptr<group::membership>> group::membership::without(
+    std::vector<int> const& ranks_lost) {
+  FERRY_CHECK(capture_record::refuses("group::without"));
+  for (int const r : ranks_lost)
+    if (r < 0 || r >= ranks->size() || r == ranks->rank())
+      return fail(error_code::invalid_argument, "rank {} cannot leave out rank {} of {} ranks",
+                  ranks->rank(), r, ranks->size());
+  auto const end = after(options.timeout);
+  mark_broken(fail(error_code::unreachable, "it was made anew"));
+  std::lock_guard const one_at_a_time(collectives);
+  for (;;) {
+    auto made = ranks->without(ranks_lost, std::max(until(end), std::chrono::milliseconds{1}));
+    if (!made) {
+      if (made.error().code == error_code::timeout)
+        for (int const r : ranks->missing()) mark_broken(made.error(), r);
+      return std::move(made).error();
+    }
+    auto next = std::make_shared<membership>(*std::move(made), options);
+    auto const known = next->introduce(std::max(until(end), std::chrono::milliseconds{100}));
+    if (known) return next;
+    // One more has ended, or left out another: all who are left agree once more.
+    if (known.error().code == error_code::unreachable && !passed(end)) continue;
+    for (int const m : next->ranks->missing())
+      for (int r = 0; r < ranks->size(); ++r)
+        if (ranks->joined_as(r) == next->ranks->joined_as(m)) mark_broken(known.error(), r);
+    return fail(known.error().code, "among the {} ranks that go on: {}", next->ranks->size(),
+                known.error().message);
+  }
 }
 
 int group::rank() const {
@@ -134,8 +189,19 @@ int group::index_on_this_machine() const {
 bool group::same_node(int peer) const {
   return peer >= 0 && peer < size() && membership_->same_node[static_cast<std::size_t>(peer)];
 }
-void group::mark_broken(error why) const {
-  membership_->mark_broken(why);
+void group::mark_broken(error why, int blamed) const {
+  membership_->mark_broken(why, blamed);
+}
+std::vector<int> group::lost() const {
+  return membership_->lost();
+}
+int group::joined_as(int rank) const {
+  return rank >= 0 && rank < size() ? membership_->ranks->joined_as(rank) : -1;
+}
+result<group> group::without(std::vector<int> const& lost) const {
+  group made;
+  FERRY_TRY(made.membership_, membership_->without(lost));
+  return made;
 }
 result<void> group::usable() const {
   return membership_->usable();

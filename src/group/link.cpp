@@ -40,9 +40,10 @@ std::string text_of(int errno_value) {
 
 link::link(descriptor socket, std::size_t limit) : socket_(std::move(socket)), limit_(limit) {}
 
-void link::end(presence how, std::string why) {
+void link::end(presence how, std::string why, bool for_certain) {
   if (peer_ != presence::here) return;
   why_ = std::move(why);
+  ended_ = for_certain;
   outgoing_.clear();
   peer_ = how;
 }
@@ -71,6 +72,11 @@ bool link::breached() const {
   return breached_;
 }
 
+bool link::has_ended() const {
+  std::lock_guard const lock(guard_);
+  return ended_;
+}
+
 void link::distrust(std::string why) {
   std::lock_guard const lock(guard_);
   breach(std::move(why));
@@ -78,7 +84,7 @@ void link::distrust(std::string why) {
 
 void link::breach(std::string why) {
   if (peer_ == presence::here) breached_ = true;
-  end(presence::gone, std::move(why));
+  end(presence::gone, std::move(why), false);
 }
 
 void link::read() {
@@ -91,11 +97,12 @@ void link::read() {
       unread_.insert(unread_.end(), piece.data(), piece.data() + got);
       parse();
     } else if (got == 0) {
-      end(presence::gone, "its connection ended without a goodbye");
+      end(presence::gone, "its connection ended without a goodbye", true);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return;
     } else if (errno != EINTR) {
-      end(presence::gone, "its connection broke: " + text_of(errno));
+      // A process that ends with bytes unread resets its connections.
+      end(presence::gone, "its connection broke: " + text_of(errno), errno == ECONNRESET);
     }
   }
 }
@@ -118,7 +125,7 @@ void link::parse() {
     parsed_ += sizeof head + payload.size();
     if (static_cast<frame_kind>(head.kind) == frame_kind::goodbye) {
       if (auto const why = unpacker{payload}.take_outcome(); !why) reason_ = why.error();
-      return end(presence::left, "it said goodbye");
+      return end(presence::left, "it said goodbye", true);
     }
     frames_.push_back(
         {static_cast<frame_kind>(head.kind), head.number, bytes(payload.begin(), payload.end())});
@@ -180,7 +187,7 @@ void link::write_locked() {
       // What the peer said before it went may still wait to be read: reading finds the end.
       outgoing_.clear();
       if (errno != EPIPE && errno != ECONNRESET)
-        end(presence::gone, "its connection broke: " + text_of(errno));
+        end(presence::gone, "its connection broke: " + text_of(errno), false);
       return;
     }
   }

@@ -31,6 +31,7 @@ enum class frame_kind : std::uint32_t {
   goodbye,    ///< I leave, with the error that made me, if any
   challenge,  ///< from rank 0: show that you know the secret
   proof,      ///< to rank 0: here
+  survivors,  ///< who goes on when the group is made anew; the number is that of the rebuild
 };
 
 struct frame {
@@ -60,6 +61,9 @@ class link {
   bool explained() const;
   /// The peer sent what no rank sends.
   bool breached() const;
+  /// The peer takes part in nothing any more, for certain: it left, or its kernel closed the
+  /// connection, as it does when a process ends. A network that broke proves nothing.
+  bool has_ended() const;
   void distrust(std::string why);
 
   void trust() { limit_ = max_frame_bytes; }
@@ -84,7 +88,7 @@ class link {
     std::shared_ptr<bytes const> payload;
     std::size_t sent = 0;
   };
-  void end(presence how, std::string why);
+  void end(presence how, std::string why, bool for_certain);
   void parse();
   void breach(std::string why);
   void write_locked();
@@ -101,6 +105,7 @@ class link {
   std::optional<error> reason_;
   bool closed_ = false;
   bool breached_ = false;
+  bool ended_ = false;
 };
 
 /// Waits until something moves on the links or at the listener (-1: none), and moves it.

@@ -17,7 +17,7 @@
 namespace ferry {
 
 /// Raised whenever a message below, or a frame, changes.
-inline constexpr std::uint32_t rendezvous_version = 2;
+inline constexpr std::uint32_t rendezvous_version = 3;
 
 /// To rank 0.
 struct hello {

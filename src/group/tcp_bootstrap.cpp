@@ -2,10 +2,13 @@
 // Copyright (c) 2026 the ferry authors
 
 #include "base/fail.hpp"
+#include "group/mesh.hpp"
 #include "group/rank_names.hpp"
 #include "group/rendezvous.hpp"
 
+#include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <optional>
 
 namespace ferry {
@@ -15,16 +18,30 @@ namespace {
 /// not come, and no rank depends on what a third one relays.
 class tcp_bootstrap final : public bootstrap {
  public:
-  tcp_bootstrap(int rank, links to_peers) : rank_(rank), links_(std::move(to_peers)) {}
+  /// `members` are the numbers of its ranks in the mesh, ascending.
+  tcp_bootstrap(std::shared_ptr<mesh> over, std::vector<int> members, std::uint64_t rebuild)
+      : mesh_(std::move(over)),
+        members_(std::move(members)),
+        rebuild_(rebuild),
+        rank_(static_cast<int>(std::ranges::find(members_, mesh_->me()) - members_.begin())) {
+    mesh_->use();
+  }
   ~tcp_bootstrap() override { leave(); }
 
   int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(links_.size()); }
+  int size() const override { return static_cast<int>(members_.size()); }
   bool shares_address_space() const override { return false; }
   result<std::vector<bytes>> all_gather(std::span<std::byte const> mine,
                                         std::chrono::milliseconds timeout) override;
   presence look(int peer) override;
   void leave() override;
+  result<std::unique_ptr<bootstrap>> without(std::vector<int> const& lost,
+                                             std::chrono::milliseconds timeout) override;
+  int joined_as(int rank) const override { return members_[static_cast<std::size_t>(rank)]; }
+  std::vector<int> missing() const override {
+    std::lock_guard const state(guard_);
+    return missing_;
+  }
 
  private:
   struct collective {
@@ -32,55 +49,77 @@ class tcp_bootstrap final : public bootstrap {
     std::vector<bytes> gathered;
     std::vector<bool> came;
   };
+  result<void> check_usable() const;
   void take_what_came(collective& c);
   result<void> wait_for_all(collective& c, std::chrono::milliseconds timeout);
   std::optional<error> root_cause(collective const& c) const;
   std::vector<int> absent(collective const& c) const;
+  /// None to oneself.
+  link* line(int peer) const { return mesh_->line(joined_as(peer)); }
 
+  std::shared_ptr<mesh> const mesh_;
+  std::vector<int> const members_;
+  std::uint64_t const rebuild_;
   int const rank_;
-  links const links_;
-  std::mutex one_at_a_time_;
   std::uint64_t number_ = 0;
-  std::mutex guard_;
+  mutable std::mutex guard_;
   bool left_ = false;
   std::optional<error> failure_;
+  std::vector<int> missing_;
 };
+
+result<void> tcp_bootstrap::check_usable() const {
+  if (std::lock_guard const state(guard_); left_)
+    return fail(error_code::invalid_state, "rank {} has left the group", rank_);
+  return {};
+}
 
 result<std::vector<bytes>> tcp_bootstrap::all_gather(std::span<std::byte const> mine,
                                                      std::chrono::milliseconds timeout) {
   if (mine.size() > max_frame_bytes)
     return fail(error_code::invalid_argument, "{} bytes to gather; at most {}", mine.size(),
                 max_frame_bytes);
-  std::lock_guard const lock(one_at_a_time_);
-  if (std::lock_guard const state(guard_); left_)
-    return fail(error_code::invalid_state, "rank {} has left the group", rank_);
-  collective c{++number_, std::vector<bytes>(links_.size()), std::vector<bool>(links_.size())};
+  std::lock_guard const lock(mesh_->one_at_a_time);
+  FERRY_CHECK(check_usable());
+  if (mesh_->who().current() != rebuild_)
+    return fail(error_code::invalid_state, "the group was made anew");
+  {
+    std::lock_guard const state(guard_);
+    missing_.clear();
+  }
+  auto const all = members_.size();
+  collective c{rebuild_ << rebuild_shift | ++number_, std::vector<bytes>(all),
+               std::vector<bool>(all)};
   auto const payload = std::make_shared<bytes const>(mine.begin(), mine.end());
-  for (auto const& line : links_) {
-    if (!line) continue;
-    line->queue(frame_kind::data, c.number, payload);
-    line->write();
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank_) continue;
+    line(peer)->queue(frame_kind::data, c.number, payload);
+    line(peer)->write();
   }
   c.came[static_cast<std::size_t>(rank_)] = true;
   c.gathered[static_cast<std::size_t>(rank_)] = *payload;
   if (auto outcome = wait_for_all(c, timeout); !outcome) {
     std::lock_guard const state(guard_);
     if (!failure_) failure_ = outcome.error();
+    missing_ = absent(c);
     return std::move(outcome).error();
   }
   return std::move(c.gathered);
 }
 
 void tcp_bootstrap::take_what_came(collective& c) {
-  for (std::size_t peer = 0; peer < links_.size(); ++peer) {
-    if (c.came[peer]) continue;
-    if (auto got = links_[peer]->next()) {
+  mesh_->take_what_came();
+  for (int peer = 0; peer < size(); ++peer) {
+    auto const at = static_cast<std::size_t>(peer);
+    if (c.came[at]) continue;
+    if (auto got = mesh_->next(joined_as(peer), rebuild_)) {
       if (got->kind == frame_kind::data && got->number == c.number) {
-        c.came[peer] = true;
-        c.gathered[peer] = std::move(got->payload);
+        c.came[at] = true;
+        c.gathered[at] = std::move(got->payload);
       } else {
-        links_[peer]->distrust(
-            fmt::format("it is at collective {}, this rank at {}", got->number, c.number));
+        std::uint64_t const count = (std::uint64_t{1} << rebuild_shift) - 1;
+        line(peer)->distrust(fmt::format("it is at collective {}, this rank at {}",
+                                         got->number & count, c.number & count));
       }
     }
   }
@@ -92,9 +131,10 @@ result<void> tcp_bootstrap::wait_for_all(collective& c, std::chrono::millisecond
     take_what_came(c);
     if (auto cause = root_cause(c)) return *std::move(cause);
     std::vector<link*> unfinished;
-    for (std::size_t peer = 0; peer < links_.size(); ++peer)
-      if (links_[peer] && (!c.came[peer] || links_[peer]->wants_to_write()))
-        unfinished.push_back(links_[peer].get());
+    for (int peer = 0; peer < size(); ++peer)
+      if (peer != rank_ &&
+          (!c.came[static_cast<std::size_t>(peer)] || line(peer)->wants_to_write()))
+        unfinished.push_back(line(peer));
     if (unfinished.empty()) return {};
     if (passed(end)) {
       auto const missing = absent(c);
@@ -114,12 +154,17 @@ result<void> tcp_bootstrap::wait_for_all(collective& c, std::chrono::millisecond
 std::optional<error> tcp_bootstrap::root_cause(collective const& c) const {
   std::optional<error> cause;
   for (int const peer : absent(c)) {
-    auto const& line = *links_[static_cast<std::size_t>(peer)];
-    if (line.peer() == presence::here) continue;
+    // Its collectives of this group are over: it says who is lost.
+    auto const& said = mesh_->who().said_by(joined_as(peer));
+    if (said && said->rebuild > rebuild_) cause = given_up_by(peer, *said, members_);
+  }
+  bool const given_up = cause.has_value();
+  for (int const peer : absent(c)) {
+    if (line(peer)->peer() == presence::here) continue;
     // A rank that died is the cause; one that left because of it tells so; one that just left may
     // have had its reasons.
-    if (line.peer() == presence::gone) return line.farewell(peer);
-    if (!cause || line.explained()) cause = line.farewell(peer);
+    if (line(peer)->peer() == presence::gone) return line(peer)->farewell(peer);
+    if (!given_up && (!cause || line(peer)->explained())) cause = line(peer)->farewell(peer);
   }
   return cause;
 }
@@ -132,21 +177,40 @@ std::vector<int> tcp_bootstrap::absent(collective const& c) const {
 }
 
 presence tcp_bootstrap::look(int peer) {
-  return peer == rank_ ? presence::here : links_[static_cast<std::size_t>(peer)]->look();
+  return peer == rank_ ? presence::here : line(peer)->look();
 }
 
 void tcp_bootstrap::leave() {
-  std::lock_guard const state(guard_);
+  std::unique_lock state(guard_);
   if (std::exchange(left_, true)) return;
   auto const why = failure_ ? result<void>{*failure_} : result<void>{};
-  for (auto const& line : links_)
-    if (line) line->leave(why);
+  state.unlock();
+  mesh_->give_up(why);
+}
+
+result<std::unique_ptr<bootstrap>> tcp_bootstrap::without(std::vector<int> const& lost,
+                                                          std::chrono::milliseconds timeout) {
+  std::lock_guard const lock(mesh_->one_at_a_time);
+  FERRY_CHECK(check_usable());
+  survivors& who = mesh_->who();
+  auto members = agree_on_survivors(who, *mesh_, {members_, rank_}, lost, timeout);
+  if (!members) {
+    std::lock_guard const state(guard_);
+    missing_ = places_in(members_, who.silent());
+    return std::move(members).error();
+  }
+  who.go_on();
+  return std::unique_ptr<bootstrap>(new tcp_bootstrap(mesh_, *std::move(members), who.current()));
 }
 
 }  // namespace
 
 std::unique_ptr<bootstrap> bootstrap_over(int rank, links to_peers) {
-  return std::make_unique<tcp_bootstrap>(rank, std::move(to_peers));
+  auto const size = to_peers.size();
+  std::vector<int> all(size);
+  std::iota(all.begin(), all.end(), 0);
+  return std::make_unique<tcp_bootstrap>(std::make_shared<mesh>(rank, std::move(to_peers)),
+                                         std::move(all), 0);
 }
 
 }  // namespace ferry

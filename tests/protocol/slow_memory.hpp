@@ -80,6 +80,21 @@ class slow_memory {
     }
   }
 
+  /// Shows all that waits, but for one writer's stores.
+  void show_all_but(int writer) {
+    for (std::size_t i = 0; i < channels_.size(); ++i) {
+      if (static_cast<int>(i) / targets_ == writer) continue;
+      for (pending const& p : channels_[i].stores) std::memcpy(p.to, p.bytes.data(), p.size);
+      waiting_ -= channels_[i].stores.size();
+      channels_[i].stores.clear();
+    }
+  }
+  /// None of what waits will ever be shown.
+  void drop_all() {
+    for (channel& c : channels_) c.stores.clear();
+    waiting_ = 0;
+  }
+
  private:
   static constexpr std::size_t max_piece = 16;
   struct pending {

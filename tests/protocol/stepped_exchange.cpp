@@ -89,7 +89,8 @@ stepped_rank::stepped_rank(run& r, int rank)
   core.shape = shape_of(core.options, rank, r.shape.ranks);
   core.layout = positions_of(core.options, core.shape).value();
   core.window = lay_out_window(core.shape, r.shape.slots);
-  memory = window::plain(core.window.bytes()).value();
+  memory = r.reused_windows.empty() ? window::plain(core.window.bytes()).value()
+                                    : r.reused_windows[static_cast<std::size_t>(rank)];
   core.readable.assign(static_cast<std::size_t>(r.shape.ranks), nullptr);
   core.readable[static_cast<std::size_t>(rank)] = memory.data();
   core.mapped = core.readable;
@@ -158,10 +159,11 @@ void stepped_rank::help(int block) {
   }
 }
 
-run::run(run_shape const& s, conduct& c, std::uint64_t seed_of_all)
+run::run(run_shape const& s, conduct& c, std::uint64_t seed_of_all, std::vector<window> reused)
     : shape(s),
       habits(c),
       seed(seed_of_all),
+      reused_windows(std::move(reused)),
       memory(s.ranks * s.blocks, s.ranks, seed_of_all * 3 + 1),
       order(s.ranks * s.blocks, memory, seed_of_all * 3 + 2) {
   for (int r = 0; r < shape.ranks; ++r) ranks.push_back(std::make_unique<stepped_rank>(*this, r));

@@ -123,7 +123,8 @@ class conduct {
 
 /// A whole run: all ranks, from the first step to the last.
 struct run {
-  run(run_shape const& s, conduct& c, std::uint64_t seed_of_all);
+  /// `reused`: windows of an earlier run, by rank; none: fresh ones.
+  run(run_shape const& s, conduct& c, std::uint64_t seed_of_all, std::vector<window> reused = {});
   verdict play();
 
   /// The first finding ends the run.
@@ -138,6 +139,7 @@ struct run {
   run_shape shape;
   conduct& habits;
   std::uint64_t seed;
+  std::vector<window> reused_windows;
   slow_memory memory;
   schedule order;
   std::vector<std::unique_ptr<stepped_rank>> ranks;

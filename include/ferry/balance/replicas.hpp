@@ -40,9 +40,10 @@ struct replica_table {
   }
 };
 
-/// The map of rank `source` in one layer. `where` is valid.
-/// Shapes   loads [experts]: their loads, by which `nearest` knows the least loaded rank; may be
-/// empty Errors   invalid_argument a layer or source that does not exist, or loads of another size
+/// The map of rank `source` in one layer. `where` is valid, but for slots that hold nothing (-1)
+/// and experts that are nowhere (surviving_experts): such an expert has one candidate, -1.
+/// Shapes   loads [experts]: by which `nearest` knows the least loaded rank; may be empty
+/// Errors   invalid_argument a layer or source that does not exist, or loads of another size
 result<replica_table> replicas_for(placement const& where, int layer, int source,
                                    replica_choice rule, std::span<double const> loads = {});
 

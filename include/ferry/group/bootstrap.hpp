@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -42,8 +43,21 @@ class bootstrap {
   /// True when the ranks are threads of this process and reach each other by plain pointers.
   virtual bool shares_address_space() const = 0;
 
-  /// Says goodbye: from now on peers see `left`. Never blocks for long. Called by ~group as well.
+  /// Says goodbye: from now on peers see `left`, unless a bootstrap that `without` made of this one
+  /// is still there. Never blocks for long. Called by ~group as well.
   virtual void leave() = 0;
+
+  /// The same without some ranks, and without those that are known to have ended. Collective among
+  /// those who go on, who number themselves anew in the old order; this one has no collectives any
+  /// more, but may be asked again. Whoever goes on knows that no others do.
+  /// Errors   unreachable others go on without this rank, or so few are left that others might;
+  ///          timeout naming the ranks that did not come; unsupported
+  virtual result<std::unique_ptr<bootstrap>> without(std::vector<int> const& lost,
+                                                     std::chrono::milliseconds timeout);
+  /// The number under which a rank joined, before any `without`.
+  virtual int joined_as(int rank) const { return rank; }
+  /// Ranks that had not come to the last collective that failed.
+  virtual std::vector<int> missing() const { return {}; }
 };
 
 }  // namespace ferry
