@@ -23,6 +23,7 @@ struct host_runtime {
   using graph = hipGraph_t;
   using graph_exec = hipGraphExec_t;
   using memory_name = hipIpcMemHandle_t;
+  using capture_mode = hipStreamCaptureMode;
 
   static constexpr status fine = hipSuccess;
   static constexpr status busy = hipErrorNotReady;
@@ -31,6 +32,7 @@ struct host_runtime {
   static constexpr status no_code = hipErrorNoBinaryForGpu;
   static constexpr status no_memory = hipErrorOutOfMemory;
   static constexpr status reached_already = hipErrorPeerAccessAlreadyEnabled;
+  static constexpr capture_mode relaxed = hipStreamCaptureModeRelaxed;
 
   static char const* describe(status s) { return hipGetErrorString(s); }
   /// Forgets the last failure of this thread, which a later call would repeat.
@@ -40,8 +42,16 @@ struct host_runtime {
   /// The runtime says the same where there is no driver and where there is no device.
   static bool driver_is_there() { return access("/dev/kfd", F_OK) == 0; }
   static status make_current(int device) { return hipSetDevice(device); }
+  static status current(int* device) { return hipGetDevice(device); }
+  static status exchange_capture_mode(capture_mode* m) {
+    return hipThreadExchangeStreamCaptureMode(m);
+  }
   static status model(char* name, int size, int device) {
     return hipDeviceGetName(name, size, device);
+  }
+  /// Its place on the bus: parts of one device that are used apart have one each.
+  static status identity(char* name, std::size_t size, int device) {
+    return hipDeviceGetPCIBusId(name, static_cast<int>(size), device);
   }
   /// "gfx942", without what follows of features; whether its own e4m3 is the FNUZ one.
   static status architecture(char* name, std::size_t size, bool* fnuz, int device) {
