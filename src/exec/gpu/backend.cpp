@@ -119,7 +119,7 @@ backend_status describe(int ordinal, device_facts* facts) {
   if (loaded != rt::fine) return from(loaded, "loading the exchange's kernels");
   facts->lanes = kernels.lanes;
   facts->fp8_is_fnuz = fnuz;
-  facts->ticks_per_second = rt::ticks_per_second();
+  facts->ticks_per_second = rt::ticks_per_second(facts->architecture);
   return {};
 }
 

@@ -60,8 +60,14 @@ TEST_F(vendor_backend, says_what_a_device_is) {
   EXPECT_EQ(first.model(), "a played GPU");
   EXPECT_EQ(first.lanes(), 64);
   EXPECT_TRUE(first.fp8_is_fnuz());
+  EXPECT_EQ(first.about().ticks_per_second, 100'000'000);
   EXPECT_EQ(first.about().identity, "0000:c1:00.0");
   EXPECT_EQ(second.about().identity, "0000:c1:00.1");
+  machine.architecture = "gfx90a:sramecc+:xnack-";
+  device const older = device::open("hip").value();
+  EXPECT_FALSE(older.fp8_is_fnuz());
+  EXPECT_EQ(older.about().ticks_per_second, 25'000'000)
+      << "or its deadlines are four times as long";
 }
 
 TEST_F(vendor_backend, leaves_the_threads_current_device_and_its_captures_alone) {

@@ -82,7 +82,7 @@ struct host_runtime {
     return s;
   }
   /// Of the clock that %globaltimer reads: nanoseconds.
-  static std::int64_t ticks_per_second() { return 1'000'000'000; }
+  static std::int64_t ticks_per_second(char const*) { return 1'000'000'000; }
 
   /// All device memory is coherent for accesses of system scope, which flags are made by. What
   /// peers map is whole pages of the device: a process that opens a smaller allocation may see its

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace ferry {
 
@@ -67,16 +68,20 @@ struct host_runtime {
     for (std::size_t i = 0; i < n && *fnuz; ++i) *fnuz = name[i] == only[i];
     return fine;
   }
-  /// Of the clock that s_memrealtime reads; older runtimes cannot be asked for it.
-  static std::int64_t ticks_per_second() { return 100'000'000; }
+  /// Of the clock that s_memrealtime reads, which older runtimes cannot be asked for: 25 MHz before
+  /// gfx94, and 100 MHz from there on.
+  static std::int64_t ticks_per_second(char const* architecture) {
+    return std::strcmp(architecture, "gfx90a") == 0 ? 25'000'000 : 100'000'000;
+  }
 
   /// Flags lie where no cache of this device, nor of a peer, holds them: fine-grained memory alone
   /// is no more coherent than the other on these devices.
   static status allocate(memory_kind kind, std::size_t bytes, void** at) {
     constexpr unsigned uncached = 0x3;  // older headers have no name for it
     if (kind == memory_kind::flags) return hipExtMallocWithFlags(at, bytes, uncached);
-    if (kind == memory_kind::pinned)
-      return hipHostMalloc(at, bytes, hipHostMallocMapped | hipHostMallocPortable);
+    if (kind == memory_kind::pinned)  // words in it are looked at while kernels run
+      return hipHostMalloc(at, bytes,
+                           hipHostMallocMapped | hipHostMallocPortable | hipHostMallocCoherent);
     return hipMalloc(at, bytes);
   }
   static status release(memory_kind kind, void* at) {
