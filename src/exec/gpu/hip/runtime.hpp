@@ -50,7 +50,7 @@ struct host_runtime {
   static status model(char* name, int size, int device) {
     return hipDeviceGetName(name, size, device);
   }
-  /// Its place on the bus: parts of one device that are used apart have one each.
+  /// Its place on the bus.
   static status identity(char* name, std::size_t size, int device) {
     return hipDeviceGetPCIBusId(name, static_cast<int>(size), device);
   }
