@@ -70,3 +70,19 @@ endif()
 ]])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
 endfunction()
+
+# ferry_gpu_test(NAME PROGRAM FILTER): the cases that FILTER chooses, once more as the test gpu.NAME on
+# the first GPU that is there; skipped, with the reason, where none is.
+# Ranks are threads that share it: all their streams need queues of the hardware of their own, or one
+# rank's waiting kernel stands before another's.
+function(ferry_gpu_test name program filter)
+  if(NOT TARGET ${program})
+    return()
+  endif()
+  add_test(NAME gpu.${name} COMMAND ${program} --gtest_filter=${filter})
+  set_tests_properties(gpu.${name} PROPERTIES LABELS gpu TIMEOUT 300 RUN_SERIAL TRUE
+                       SKIP_REGULAR_EXPRESSION "no device for this test"
+                       FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites ran"
+                       ENVIRONMENT
+                       "FERRY_TEST_DEVICE=gpu;CUDA_DEVICE_MAX_CONNECTIONS=32;GPU_MAX_HW_QUEUES=32")
+endfunction()

@@ -245,8 +245,8 @@ result<exchange> make_exchange(group const& ranks, exchange_options const& optio
 /// `received::capacity` positions, output rows for all rows of tokens. All ranks need the same kind
 /// of device, on this machine; they are threads of one process or processes. Several ranks may
 /// share a device as threads.
-/// Lifetime on devices, ranks that are processes destroy it together; over RDMA its end waits for
-///          that of the peers, at most the timeout
+/// Lifetime over RDMA, and on devices of ranks that are processes, its end waits for that of the
+///          peers, at most the timeout
 /// Errors   invalid_argument also blocks of which more could wait at once than half of what the
 ///          device holds; unsupported also ranks on other kinds of devices; device
 result<exchange> make_exchange(group const& ranks, device const& where,

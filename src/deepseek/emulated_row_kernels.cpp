@@ -85,9 +85,11 @@ int launch_on(int lanes, strip_launch const& with, Kernel const& kernel) {
   translator to;
   Kernel there = kernel;
   translate(to, there);
-  if (!to.outcome()) {
-    last_message() = to.outcome().error().message;
-    return 1 + static_cast<int>(to.outcome().error().code);
+  result<void> fine = check_current_emulated(lanes);
+  if (fine) fine = to.outcome();
+  if (!fine) {
+    last_message() = fine.error().message;
+    return 1 + static_cast<int>(fine.error().code);
   }
   static std::atomic<std::uint64_t> launches = 0;
   result<void> const put =

@@ -4,6 +4,7 @@
 #include "deepseek/fixed_products.hpp"
 
 #include "base/fail.hpp"
+#include "exec/current_device.hpp"
 
 #include <dlfcn.h>
 
@@ -43,17 +44,21 @@ result<vendor_products const*> table_of(device const& where) {
 result<std::shared_ptr<fixed_products>> fixed_products::open(device const& where) {
   FERRY_TRY(vendor_products const* const table, table_of(where));
   std::shared_ptr<fixed_products> made(new fixed_products(*table));
-  FERRY_CHECK(to_result(where.about().backend->make_current(where.ordinal())));
+  made->where_ = where;
+  FERRY_TRY(current_device const chosen, current_device::make(where));
   FERRY_CHECK(to_result(table->open(&made->handle_)));
   return made;
 }
 fixed_products::~fixed_products() {
-  if (handle_ != nullptr) table_->close(handle_);
+  if (handle_ == nullptr) return;
+  auto const chosen = current_device::make(where_);
+  table_->close(handle_);
 }
 
 result<product_plan> product_plan::make(std::shared_ptr<fixed_products> by,
                                         product_shape const& shape) {
   void* plan = nullptr;
+  FERRY_TRY(current_device const chosen, current_device::make(by->where()));
   FERRY_CHECK(to_result(by->table().plan(by->handle(), &shape, &plan)));
   return product_plan(std::move(by), plan);
 }
@@ -62,7 +67,7 @@ product_plan::~product_plan() {
 }
 
 result<void> product_plan::multiply(queue& q, void const* x, void const* weights, float* y) const {
-  FERRY_CHECK(to_result(q.where().about().backend->make_current(q.where().ordinal())));
+  FERRY_TRY(current_device const chosen, current_device::make(q.where()));
   return to_result(by_->table().multiply(by_->handle(), plan_, q.stream(), x, weights, y));
 }
 

@@ -30,12 +30,14 @@ class fixed_products {
   fixed_products(fixed_products const&) = delete;
 
   char const* name() const { return table_->name; }
+  device const& where() const { return where_; }
   vendor_products const& table() const { return *table_; }
   void* handle() const { return handle_; }
 
  private:
   explicit fixed_products(vendor_products const& table) : table_(&table) {}
   vendor_products const* table_;
+  device where_;
   void* handle_ = nullptr;
 };
 

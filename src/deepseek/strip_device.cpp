@@ -23,7 +23,7 @@ result<strip_device> strip_device::open(device const& where) {
   FERRY_TRY(queue loader, queue::on(where));
   strip_device made(where, std::move(loader));
   made.kernels_ = kernels;
-  FERRY_CHECK(made.make_current());
+  FERRY_TRY(current_device const chosen, current_device::make(where));
   FERRY_CHECK(made.checked(kernels->load()));
   return made;
 }
@@ -34,10 +34,6 @@ result<void> strip_device::use_library(std::int64_t rows) {
   library_rows_ = static_cast<std::int64_t>(
       std::bit_ceil(static_cast<std::uint64_t>(std::clamp<std::int64_t>(rows, 16, 256))));
   return {};
-}
-
-result<void> strip_device::make_current() const {
-  return to_result(where_.about().backend->make_current(where_.ordinal()));
 }
 
 result<void> strip_device::checked(int status) const {

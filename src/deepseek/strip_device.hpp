@@ -9,6 +9,7 @@
 
 #include "deepseek/fixed_products.hpp"
 #include "deepseek/row_kernels.hpp"
+#include "exec/current_device.hpp"
 
 #include <cstddef>
 #include <span>
@@ -50,7 +51,7 @@ class strip_device {
   /// Errors   device
   template <class Kernel>
   result<void> run(queue& q, Kernel const& kernel) const {
-    FERRY_CHECK(make_current());
+    FERRY_TRY(current_device const chosen, current_device::make(where_));
     launch_of<Kernel> const& with = *kernels_;
     return checked(with.launch({q.stream(), kernels_->blocks, kernels_->teams}, kernel));
   }
@@ -76,7 +77,6 @@ class strip_device {
 
  private:
   strip_device(device where, queue loader) : where_(std::move(where)), loader_(std::move(loader)) {}
-  result<void> make_current() const;
   result<void> checked(int status) const;
   result<void> load(void* to, void const* from, std::size_t bytes);
 

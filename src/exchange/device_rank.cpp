@@ -5,11 +5,14 @@
 
 #include "base/fail.hpp"
 #include "exec/capture_record.hpp"
+#include "exec/current_device.hpp"
 #include "kernels/emulated_kernels.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 namespace ferry {
 namespace {
@@ -36,7 +39,7 @@ result<std::unique_ptr<device_rank>> device_rank::make(group const& ranks, devic
     FERRY_TRY(queue reader, queue::on(where));
     std::unique_ptr<device_rank> made(new device_rank(where, std::move(reader)));
     FERRY_TRY(made->kernels_, kernels_of(where));
-    FERRY_CHECK(to_result(where.about().backend->make_current(where.ordinal())));
+    FERRY_TRY(current_device const chosen, current_device::make(where));
     if (int const status = made->kernels_->load())
       return fail(error_code::device, "the exchange's kernels cannot be loaded on {}: {}",
                   where.name(), made->kernels_->describe(status));
@@ -103,6 +106,26 @@ result<status_record> device_rank::status_of(int rank) const {
 bool device_rank::told() const {
   return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(told_.data()))
              .load(std::memory_order_acquire) != 0;
+}
+
+void device_rank::take_leave(group const& ranks, std::function<std::size_t(int)> const& place_of,
+                             std::uint64_t word, std::chrono::milliseconds longest) const {
+  int const own = peers().rank;
+  std::vector<int> waited_for;
+  for (int r = 0; r < ranks.size(); ++r)
+    if (r != own && write(peers().flags[r] + place_of(own), &word, sizeof word))
+      waited_for.push_back(r);
+  auto const has_left = [&](int r) {
+    std::uint64_t said = 0;
+    result<void> const seen = read(&said, peers().flags[own] + place_of(r), sizeof said);
+    return !seen || said == word || ranks.look(r) != presence::here;
+  };
+  auto const end = std::chrono::steady_clock::now() + longest;
+  for (;;) {
+    std::erase_if(waited_for, has_left);
+    if (waited_for.empty() || std::chrono::steady_clock::now() >= end) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
 }
 
 result<void> device_rank::give_up() const {

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 
@@ -44,6 +45,15 @@ class device_rank {
   bool told() const;
   /// Makes every kernel of this rank leave.
   result<void> give_up() const;
+
+  /// Whether peers' windows are memory of other processes, which must not go while this rank may
+  /// still store into it. Memory of threads is kept by all that use it.
+  bool maps_other_processes() const { return !windows_.imported.empty(); }
+  /// Tells every peer, by `word` at the offset `place_of(this rank)` in its window, that this rank
+  /// will touch the window no more, and waits until all peers have told this one, have gone or left
+  /// the group, or `longest` has passed. No kernel of this rank may be under way.
+  void take_leave(group const& ranks, std::function<std::size_t(int rank)> const& place_of,
+                  std::uint64_t word, std::chrono::milliseconds longest) const;
 
  private:
   device_rank(device where, queue reader) : where_(std::move(where)), reader_(std::move(reader)) {}

@@ -67,7 +67,8 @@ struct part_card {
 struct card {
   process_name process;
   std::int32_t kind;
-  std::int32_t ordinal;
+  std::int32_t ordinal;  ///< in that process, which may see other devices than this one
+  char identity[sizeof device_facts::identity];
   part_card flags, rows;
 };
 
@@ -144,9 +145,10 @@ result<device_windows> map_all(group const& ranks, device const& where,
   peer_mapper mapper(where, made);
   for (int r = 0; r < ranks.size(); ++r) {
     card const& theirs = cards[static_cast<std::size_t>(r)];
-    if (theirs.ordinal == where.ordinal())
+    // Memory of other processes becomes reachable when it is opened.
+    if (where.about().identity == theirs.identity)
       ++made.ranks_on_this_device;
-    else
+    else if (theirs.process == this_process())
       FERRY_CHECK(to_result(where.about().backend->reach(where.ordinal(), theirs.ordinal)));
     FERRY_TRY(made.peers.flags[r], mapper.map(theirs, theirs.flags, r));
     FERRY_TRY(std::byte* const rows, mapper.map(theirs, theirs.rows, r));
@@ -199,9 +201,9 @@ result<device_windows> share_device_windows(group const& ranks, device const& wh
   FERRY_CHECK(ranks.agree(!flags  ? result<void>{flags.error()}
                           : !rows ? result<void>{rows.error()}
                                   : result<void>{}));
-  FERRY_TRY(std::vector<card> const cards, all_cards(ranks, where,
-                                                     {here, static_cast<std::int32_t>(where.kind()),
-                                                      where.ordinal(), *flags, *rows}));
+  card mine{here, static_cast<std::int32_t>(where.kind()), where.ordinal(), {}, *flags, *rows};
+  where.about().identity.copy(mine.identity, sizeof mine.identity - 1);
+  FERRY_TRY(std::vector<card> const cards, all_cards(ranks, where, mine));
   result<device_windows> made = map_all(ranks, where, cards, flag_bytes);
   FERRY_CHECK(ranks.agree(made ? result<void>{} : result<void>{made.error()}));
   return made;

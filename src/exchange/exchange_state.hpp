@@ -74,7 +74,8 @@ struct exchange_core {
 /// Errors   those of the transport, on all ranks
 result<void> reach_peers(exchange_core& core);
 
-/// Lets peers on a network finish with this rank's window, within the timeout.
+/// Lets peers on a network, or with devices in other processes, finish with this rank's window,
+/// within the timeout.
 void take_leave(exchange_core& core);
 
 /// What a network's failure means: the death of a peer, where the group knows or soon learns of

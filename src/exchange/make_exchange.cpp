@@ -3,6 +3,7 @@
 
 #include "base/fail.hpp"
 #include "exchange/exchange_state.hpp"
+#include "exec/current_device.hpp"
 
 #include <ferry/exec/cpu/code_level.hpp>
 
@@ -103,7 +104,7 @@ result<void> make_device_rank(exchange_core& core) {
   FERRY_TRY(core.on_device,
             device_rank::make(core.ranks, core.where, flags, core.window.bytes() - flags,
                               core.window.offset(window_field::status)));
-  FERRY_CHECK(to_result(core.where.about().backend->make_current(core.where.ordinal())));
+  FERRY_TRY(current_device const chosen, current_device::make(core.where));
   return core.ranks.agree(check_blocks(core));
 }
 

@@ -5,6 +5,7 @@
 #include "exchange/exchange_state.hpp"
 #include "exchange/launchers.hpp"
 #include "exchange/tensor_checks.hpp"
+#include "exec/current_device.hpp"
 #include "exec/queue_stream.hpp"
 
 #include <ferry/exec/cpu/streaming.hpp>
@@ -116,7 +117,7 @@ template <class Run>
 result<void> microbatch::state::run_on_device(queue& q, int blocks, Run const& kernels) {
   device_rank const& rank = *core.on_device;
   FERRY_CHECK(failure_so_far());
-  FERRY_CHECK(to_result(core.where.about().backend->make_current(core.where.ordinal())));
+  FERRY_TRY(current_device const chosen, current_device::make(core.where));
   device_launcher const launch{{.stream = q.stream(),
                                 .blocks = blocks,
                                 .teams = core.block_teams,

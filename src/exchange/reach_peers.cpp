@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-// How an exchange gets to its peers' windows, and takes its leave of those on a network.
+// How an exchange gets to its peers' windows, and takes its leave of those on a network or in other
+// processes' devices.
 
 #include "base/fail.hpp"
 #include "exchange/exchange_state.hpp"
@@ -140,6 +141,18 @@ bool has_finished(exchange_core const& core, int rank) {
   return true;
 }
 
+// A peer's process may still be storing the end of the last step into this rank's memory, which
+// goes with the exchange.
+void take_leave_of_devices(exchange_core& core) {
+  if (!core.on_device->maps_other_processes()) return;
+  if (!core.ranks.usable()) {
+    std::this_thread::sleep_for(time_to_be_asked);
+    return;
+  }
+  core.on_device->take_leave(
+      core.ranks, [&](int r) { return done_offset(core, 0, r); }, last_done, core.timeout());
+}
+
 }  // namespace
 
 result<void> reach_peers(exchange_core& core) {
@@ -154,6 +167,7 @@ result<void> reach_peers(exchange_core& core) {
 // What a peer posted last may still be on its way here, or its acknowledgement on the way back,
 // when this rank has all that it needs: its queues must not go before the peer is done as well.
 void take_leave(exchange_core& core) {
+  if (core.on_device) return take_leave_of_devices(core);
   if (!core.out || core.cannot_wake.empty()) return;
   if (!core.ranks.usable()) {
     std::this_thread::sleep_for(time_to_be_asked);

@@ -101,6 +101,7 @@ result<device> device::open_numbered(device_kind kind, int ordinal) {
   made->name = fmt::format("{}:{}", to_string(kind), ordinal);
   made->model = facts.model;
   made->architecture = facts.architecture;
+  made->identity = facts.identity;
   made->lanes = facts.lanes;
   made->fp8_is_fnuz = facts.fp8_is_fnuz != 0;
   made->ticks_per_second = facts.ticks_per_second;

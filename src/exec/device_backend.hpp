@@ -4,8 +4,9 @@
 /// What a kind of device can do: a table of plain functions, filled by the library of its vendor
 /// (opened on demand) or by the emulated device. The core knows nothing else of any device.
 ///
-/// All functions may be called from any thread, with any of the device's objects. They never
-/// throw. Streams, events and graphs are the vendor's own handles.
+/// All functions may be called from any thread, with any of the device's objects, also while some
+/// thread captures; but for make_current they leave the thread's current device as it was. They
+/// never throw. Streams, events and graphs are the vendor's own handles.
 #pragma once
 
 #include <ferry/base/result.hpp>
@@ -29,6 +30,9 @@ struct device_facts {
   std::int32_t lanes = 0;
   std::int32_t fp8_is_fnuz = 0;
   std::int64_t ticks_per_second = 0;  ///< of the clock that waits of kernels read
+  /// The same for one device in all processes of the machine, and for no other: an ordinal depends
+  /// on which devices a process may see.
+  char identity[64] = {};
 };
 
 /// A name of device memory that another process of this machine can open.
@@ -38,7 +42,7 @@ struct memory_handle {
 
 struct device_backend {
   /// Of this table's form; a library with another one is refused.
-  static constexpr std::uint32_t current_version = 1;
+  static constexpr std::uint32_t current_version = 2;
   std::uint32_t version;
   std::uint32_t table_bytes;
   char const* name;
@@ -47,8 +51,10 @@ struct device_backend {
   backend_status (*count)(int* devices);
   /// Fails where the device is of an architecture that the library holds no code for.
   backend_status (*describe)(int ordinal, device_facts* facts);
-  /// Makes it the calling thread's current device, which launches of kernels go to.
-  backend_status (*make_current)(int ordinal);
+  /// Makes it the calling thread's current device, which launches of kernels go to, and says in
+  /// `before`, unless that is null, which one was: -1 where the thread has used none. To go back to
+  /// -1 is no choice.
+  backend_status (*make_current)(int ordinal, int* before);
 
   backend_status (*allocate)(int ordinal, memory_kind kind, std::size_t bytes, void** at);
   backend_status (*release)(int ordinal, memory_kind kind, void* at);
@@ -99,6 +105,7 @@ struct device::state {
   std::string name = "cpu";
   std::string model;
   std::string architecture;
+  std::string identity;
   int lanes = 1;
   bool fp8_is_fnuz = false;
   std::int64_t ticks_per_second = 0;

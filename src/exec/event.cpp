@@ -72,6 +72,11 @@ result<void> event::hold(queue& q) const {
 
 result<bool> event::happened() const {
   device::state const& about = state_->where.about();
+  // A vendor's runtime refuses this too, each in its own words.
+  if (about.backend && state_->captured)
+    return fail(error_code::invalid_state,
+                "an event that was last recorded in a capture is a place in its graph: record it "
+                "again behind a launch");
   if (!about.backend) return state_->on_host.has_happened();
   bool done = true;
   FERRY_CHECK(to_result(about.backend->event_done(about.ordinal, state_->handle, &done)));

@@ -137,7 +137,9 @@ template <int Lanes, class Kernel>
 int launch(gpu_launch const& with, Kernel const& kernel) {
   gpu_launch there = with;
   Kernel args = kernel;
-  if (result<void> const fine = translate(there, args); !fine) {
+  result<void> fine = check_current_emulated(Lanes);
+  if (fine) fine = translate(there, args);
+  if (!fine) {
     last_message() = fine.error().message;
     return 1 + static_cast<int>(fine.error().code);
   }

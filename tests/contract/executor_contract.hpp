@@ -1,122 +1,93 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 the ferry authors
 
-/// What every executor keeps to: one suite, instantiated for each of them.
+/// What starting teams must keep to, on every device: one suite, instantiated for each of them.
 #pragma once
 
-#include <ferry/exec/executor.hpp>
+#include "contract/contract_case.hpp"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <chrono>
-#include <set>
 #include <thread>
 #include <vector>
 
 namespace ferry::test {
 
-/// `Maker::make(teams)` returns a pointer to an executor of that many teams, and
-/// `Maker::index(args...)`, `Maker::count(args...)` tell a kernel which team it is, and of how
-/// many.
-template <class Maker>
-class executor_contract : public ::testing::Test {
- protected:
-  template <class Body>
-  static void with_1_to_4_teams(Body const& body) {
-    for (int teams = 1; teams <= 4; ++teams) {
-      SCOPED_TRACE(std::to_string(teams) + " teams");
-      auto executor = Maker::make(teams);
-      ASSERT_EQ(executor->teams(), teams);
-      body(*executor, teams);
+class executor_contract : public contract_case {};
+
+TEST_P(executor_contract, calls_every_lane_of_every_team_once) {
+  contract_place place(where());
+  for (lane_grid const grid : grids()) {
+    auto const all = static_cast<std::size_t>(grid.blocks * grid.teams * place.lanes());
+    contract_array<std::uint32_t> visits(where(), all), misplaced(where(), 1);
+    queue q = place.make_queue(grid.blocks);
+    place.run(q, grid, visit_lanes{visits.data(), misplaced.data(), grid.blocks, grid.teams})
+        .value();
+    finish(q);
+    EXPECT_EQ(misplaced.read().front(), 0u) << grid.blocks << " blocks of " << grid.teams;
+    EXPECT_EQ(visits.read(), std::vector<std::uint32_t>(all, 1));
+  }
+}
+
+TEST_P(executor_contract, shows_what_teams_wrote_once_it_is_done) {
+  contract_place place(where());
+  for (lane_grid const grid : grids()) {
+    auto const teams = static_cast<std::size_t>(grid.blocks * grid.teams);
+    contract_array<std::uint32_t> at(where(), teams);
+    queue q = place.make_queue(grid.blocks);
+    for (std::uint32_t turn = 1; turn <= static_cast<std::uint32_t>(turns(100)); ++turn) {
+      // No atomics: the end of the launch is what makes these visible.
+      place.run(q, grid, count_up{at.data()}).value();
+      finish(q);
+      ASSERT_EQ(at.read(), std::vector<std::uint32_t>(teams, turn));
     }
   }
-};
-TYPED_TEST_SUITE_P(executor_contract);
-
-TYPED_TEST_P(executor_contract, calls_every_team_once) {
-  this->with_1_to_4_teams([](auto& executor, int teams) {
-    std::vector<std::atomic<int>> calls(static_cast<std::size_t>(teams));
-    std::atomic<int> wrong{0};
-    executor.run([&](auto const&... team) {
-      if (TypeParam::count(team...) != teams) ++wrong;
-      ++calls[static_cast<std::size_t>(TypeParam::index(team...))];
-    });
-    EXPECT_EQ(wrong, 0);
-    for (auto const& c : calls) EXPECT_EQ(c, 1);
-  });
 }
 
-TYPED_TEST_P(executor_contract, shows_what_teams_wrote_after_run) {
-  this->with_1_to_4_teams([](auto& executor, int teams) {
-    // No atomics: the end of `run` is what makes these visible.
-    std::vector<int> written(static_cast<std::size_t>(teams));
-    for (int round = 1; round <= 200; ++round) {
-      executor.run([&](auto const&... team) {
-        written[static_cast<std::size_t>(TypeParam::index(team...))] = round;
-      });
-      ASSERT_EQ(written, std::vector<int>(static_cast<std::size_t>(teams), round));
+TEST_P(executor_contract, orders_a_launch_after_the_ones_before_it) {
+  contract_place place(where());
+  for (lane_grid const grid : grids()) {
+    auto const teams = static_cast<std::size_t>(grid.blocks * grid.teams);
+    contract_array<std::uint32_t> one(where(), teams), other(where(), teams);
+    queue q = place.make_queue(grid.blocks);
+    // Every team reads what another one wrote in the launch before.
+    int const launches = 2 * turns(100);
+    for (int i = 0; i < launches; i += 2) {
+      place.run(q, grid, pass_on{one.data(), other.data()}).value();
+      place.run(q, grid, pass_on{other.data(), one.data()}).value();
     }
-  });
+    finish(q);
+    EXPECT_EQ(one.read(), std::vector<std::uint32_t>(teams, static_cast<std::uint32_t>(launches)));
+  }
 }
 
-TYPED_TEST_P(executor_contract, orders_a_run_after_the_ones_before_it) {
-  this->with_1_to_4_teams([](auto& executor, int teams) {
-    std::vector<int> from(static_cast<std::size_t>(teams)), to(from.size());
-    for (int round = 1; round <= 100; ++round) {
-      executor.run([&](auto const&... team) {
-        ++from[static_cast<std::size_t>(TypeParam::index(team...))];
-      });
-      // Every team reads what another one wrote in the run before.
-      executor.run([&](auto const&... team) {
-        auto const i = static_cast<std::size_t>(TypeParam::index(team...));
-        to[i] = from[(i + 1) % from.size()];
-      });
-    }
-    EXPECT_EQ(to, std::vector<int>(static_cast<std::size_t>(teams), 100));
-  });
+TEST_P(executor_contract, has_all_teams_under_way_at_once) {
+  contract_place place(where());
+  for (lane_grid const grid : grids()) {
+    contract_array<std::uint64_t> here(where(), 1, memory_kind::flags);
+    contract_array<std::uint32_t> missing(where(), 1);
+    queue q = place.make_queue(grid.blocks);
+    place.run(q, grid, meet{here.data(), missing.data()}).value();
+    finish(q);
+    EXPECT_EQ(here.read().front(), static_cast<std::uint64_t>(grid.blocks * grid.teams));
+    EXPECT_EQ(missing.read().front(), 0u);
+  }
 }
 
-TYPED_TEST_P(executor_contract, has_all_teams_under_way_at_once) {
-  this->with_1_to_4_teams([](auto& executor, int teams) {
-    std::atomic<int> here{0}, missing{0};
-    executor.run([&](auto const&...) {
-      ++here;
-      auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-      while (here < teams)
-        if (std::chrono::steady_clock::now() > end)
-          return void(++missing);
-        else
-          std::this_thread::yield();
-    });
-    EXPECT_EQ(missing, 0);
-  });
-}
-
-TYPED_TEST_P(executor_contract, takes_turns_for_calls_from_several_threads) {
-  this->with_1_to_4_teams([](auto& executor, int teams) {
-    std::vector<long> sums(static_cast<std::size_t>(teams));
-    std::atomic<int> overlaps{0}, running{0};
+TEST_P(executor_contract, takes_launches_of_several_threads_in_turn) {
+  contract_place place(where());
+  for (lane_grid const grid : grids()) {
+    auto const teams = static_cast<std::size_t>(grid.blocks * grid.teams);
+    contract_array<std::uint32_t> at(where(), teams);
+    queue q = place.make_queue(grid.blocks);
+    int const each = turns(50);
     std::vector<std::thread> threads;
     for (int thread = 0; thread < 3; ++thread)
       threads.emplace_back([&] {
-        for (int round = 0; round < 50; ++round)
-          executor.run([&](auto const&... team) {
-            if (running.fetch_add(1) >= teams) ++overlaps;
-            if (teams > 1) ++sums[static_cast<std::size_t>(TypeParam::index(team...))];
-            running.fetch_sub(1);
-          });
+        for (int i = 0; i < each; ++i) place.run(q, grid, count_up{at.data()}).value();
       });
     for (std::thread& t : threads) t.join();
-    if (teams == 1) return;  // a single team is whoever calls
-    EXPECT_EQ(overlaps, 0);
-    EXPECT_EQ(sums, std::vector<long>(static_cast<std::size_t>(teams), 150));
-  });
+    finish(q);
+    EXPECT_EQ(at.read(), std::vector<std::uint32_t>(teams, static_cast<std::uint32_t>(3 * each)));
+  }
 }
-
-REGISTER_TYPED_TEST_SUITE_P(executor_contract, calls_every_team_once,
-                            shows_what_teams_wrote_after_run, orders_a_run_after_the_ones_before_it,
-                            has_all_teams_under_way_at_once,
-                            takes_turns_for_calls_from_several_threads);
 
 }  // namespace ferry::test

@@ -6,7 +6,7 @@
 #include <ferry/deepseek/reference/gate.hpp>
 #include <ferry/deepseek/reference/product.hpp>
 
-#include "data/golden_file.hpp"
+#include "deepseek/golden_gate.hpp"
 #include "deepseek/owned_matrix.hpp"
 
 #include <gmock/gmock.h>
@@ -41,52 +41,19 @@ INSTANTIATE_TEST_SUITE_P(files, gate_golden,
                          ::testing::Values("v3_sigmoid_public", "v2_softmax_public"));
 
 TEST_P(gate_golden, chooses_and_weighs_as_the_golden) {
-  testing::golden_file const golden("gate/" + std::string(GetParam()) + ".safetensors");
-  auto const number = [&](char const* key) { return std::stof(golden.metadata(key)); };
-  gate_rule rule;
-  rule.num_experts = static_cast<int>(number("n_experts"));
-  rule.topk = static_cast<int>(number("topk"));
-  rule.num_groups = static_cast<int>(number("n_group"));
-  rule.kept_groups = static_cast<int>(number("topk_group"));
-  bool const sigmoid = golden.metadata("score_func") == "sigmoid";
-  rule.scoring = sigmoid ? scoring::sigmoid : scoring::softmax;
-  rule.group_is_two_best = sigmoid;
-  rule.normalise = golden.metadata("norm_topk") == "True";
-  rule.scale = number("route_scale");
-
-  auto const x = golden.tensor<float>("x");
-  auto const w = golden.tensor<float>("W");
-  auto const indices = golden.tensor<std::int32_t>("indices");
-  auto const weights = golden.tensor<double>("weights_f64");
-  auto const order = golden.tensor<float>("margin_order");
-  auto const n = x.shape[0];
-  std::vector<float> bias;
-  if (sigmoid) bias = golden.tensor<float>("bias").values;
+  test::golden_gate const golden(GetParam());
+  gate_rule const& rule = golden.rule;
+  auto const n = golden.tokens;
   gate const g =
-      gate::make(rule, dense<float const>(w.values.data(), rule.num_experts, 64), bias).value();
+      gate::make(rule, dense<float const>(golden.router.data(), rule.num_experts, golden.hidden),
+                 golden.bias)
+          .value();
   owned_matrix logits(n, rule.num_experts);
-  owned_matrix found_weights(n, rule.topk);
+  owned_matrix weights(n, rule.topk);
   std::vector<std::int32_t> found(static_cast<std::size_t>(n * rule.topk));
-  ASSERT_TRUE(g.apply(dense<float const>(x.values.data(), n, 64), logits.view(),
-                      dense(found.data(), n, rule.topk), found_weights.view()));
-  for (std::int64_t t = 0; t < n; ++t) {
-    auto const first = static_cast<std::size_t>(t * rule.topk);
-    auto const end = first + static_cast<std::size_t>(rule.topk);
-    std::map<int, double> expected;
-    std::map<int, double> got;
-    for (std::size_t i = first; i < end; ++i) {
-      expected[indices[i]] = weights[i];
-      got[found[i]] = found_weights.values[i];
-      if (order[static_cast<std::size_t>(t)] >= 1e-5F) {
-        EXPECT_EQ(found[i], indices[i]) << t;
-      }
-    }
-    ASSERT_EQ(got.size(), expected.size()) << t;
-    for (auto const& [id, weight] : expected) {
-      ASSERT_TRUE(got.contains(id)) << "token " << t << " expert " << id;
-      EXPECT_NEAR(got[id], weight, 2e-6 * (1 + weight)) << t;
-    }
-  }
+  ASSERT_TRUE(g.apply(dense<float const>(golden.x.data(), n, golden.hidden), logits.view(),
+                      dense(found.data(), n, rule.topk), weights.view()));
+  golden.expect_choices(n, found.data(), weights.values.data());
 }
 
 TEST(gate, follows_the_reference_under_every_rule) {

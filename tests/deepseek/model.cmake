@@ -42,15 +42,10 @@ ferry_test(deepseek_placed_model_test LABELS unit SOURCES placed_model_test.cpp 
 # Fibers, as above.
 ferry_test(deepseek_device_model_test LABELS unit SOURCES device_model_test.cpp
            LIBRARIES ferry_deepseek ferry_tiny_models nlohmann_json::nlohmann_json)
-# The goldens on a GPU, where there is one.
-if(TARGET deepseek_device_model_test)
-  add_test(NAME gpu.device_model
-           COMMAND deepseek_device_model_test --gtest_filter=*golden*:*every_batch*:*leaves_logits*)
-  set_tests_properties(gpu.device_model PROPERTIES LABELS gpu TIMEOUT 300 RUN_SERIAL TRUE
-                       SKIP_REGULAR_EXPRESSION "no device for this test"
-                       ENVIRONMENT
-                       "FERRY_TEST_DEVICE=gpu;CUDA_DEVICE_MAX_CONNECTIONS=32;GPU_MAX_HW_QUEUES=32")
-endif()
+ferry_test(deepseek_device_golden_test LABELS unit SOURCES device_golden_test.cpp
+           LIBRARIES ferry_deepseek nlohmann_json::nlohmann_json)
+ferry_gpu_test(device_golden deepseek_device_golden_test device_golden.*)
+ferry_gpu_test(device_model deepseek_device_model_test *golden*:*every_batch*:*leaves_logits*)
 
 list(TRANSFORM model_references PREPEND reference/)
 list(TRANSFORM model_references APPEND _test.cpp)

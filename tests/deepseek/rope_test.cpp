@@ -5,7 +5,7 @@
 
 #include <ferry/deepseek/reference/rope.hpp>
 
-#include "data/golden_file.hpp"
+#include "deepseek/golden_rope.hpp"
 #include "deepseek/owned_matrix.hpp"
 
 #include <gmock/gmock.h>
@@ -14,27 +14,7 @@
 namespace ferry::deepseek {
 namespace {
 
-struct golden_rope {
-  explicit golden_rope(std::string const& name) : file("rope/" + name + ".safetensors") {
-    auto const number = [&](char const* key) { return std::stod(file.metadata(key)); };
-    options.dimensions = static_cast<int>(number("qk_rope_head_dim"));
-    options.theta = number("rope_theta");
-    yarn stretch;
-    stretch.factor = number("rope_factor");
-    stretch.original_max_position_embeddings =
-        static_cast<std::int64_t>(number("original_seq_len"));
-    stretch.beta_fast = number("beta_fast");
-    stretch.beta_slow = number("beta_slow");
-    stretch.mscale = stretch.mscale_all_dim = number("mscale");
-    options.stretch = stretch;
-    head = options.dimensions + static_cast<int>(number("qk_nope_head_dim"));
-    positions = static_cast<std::int64_t>(number("max_seq_len"));
-  }
-  testing::golden_file file;
-  rope_options options;
-  int head = 0;
-  std::int64_t positions = 0;
-};
+using test::golden_rope;
 
 class rope_golden : public ::testing::TestWithParam<char const*> {};
 INSTANTIATE_TEST_SUITE_P(files, rope_golden, ::testing::Values("tiny_A", "deepseek_v3"));

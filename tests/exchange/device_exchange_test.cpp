@@ -7,6 +7,8 @@
 #include "exchange/device_slot.hpp"
 #include "exchange/random_world.hpp"
 #include "exchange/test_device.hpp"
+#include "exec/current_device.hpp"
+#include "exec/emulated/emulated_backend.hpp"
 
 #include <gtest/gtest.h>
 
@@ -79,6 +81,26 @@ TEST(device_exchange, does_so_between_any_number_of_ranks_of_different_widths) {
     run_world(
         small_world(seed, 0), [](int rank) { return test_device(rank); }, 4, seed);
   }
+}
+
+// An engine's thread may work on another device than its rank's: emulated launches refuse any but
+// the current one, as a GPU's runtime does.
+TEST(device_exchange, leaves_the_thread_the_current_device_that_it_had) {
+  if (on_gpu()) GTEST_SKIP() << "this needs two devices";
+  auto const wide = current_device::make(device::open("emulated:64").value()).value();
+  complaints wrong;
+  world const w = small_world(41, 1);
+  thread_ranks const meeting = threads(1);
+  group const alone = join(meeting.rank(0)).value();
+  device const narrow = device::open("emulated:32").value();
+  exchange ep = make_exchange(alone, narrow, options_of(w, 0)).value();
+  EXPECT_TRUE(check_current_emulated(64));
+  queue q = queue::on(narrow).value();
+  device_slot slot(w, 0, 0, ep, narrow, wrong);
+  do ASSERT_TRUE(slot.advance(q)) << wrong.text();
+  while (!slot.idle());
+  EXPECT_TRUE(wrong.none()) << wrong.text();
+  EXPECT_TRUE(check_current_emulated(64));
 }
 
 }  // namespace

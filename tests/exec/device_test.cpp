@@ -5,6 +5,8 @@
 
 #include <ferry/exec/queue.hpp>
 
+#include "exchange/test_device.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,8 +60,7 @@ TEST(device, says_why_there_is_no_device_of_a_vendor) {
 }
 
 TEST(device, gives_zeroed_memory) {
-  for (char const* name : {"cpu", "emulated:32"}) {
-    device const d = device::open(name).value();
+  for (device const& d : {device(), oracle::test_device(0)}) {
     EXPECT_EQ(d.allocate(memory_kind::local, 0).error().code, error_code::invalid_argument);
     for (memory_kind kind :
          {memory_kind::local, memory_kind::rows, memory_kind::flags, memory_kind::pinned}) {
@@ -76,18 +77,19 @@ TEST(device, gives_zeroed_memory) {
 }
 
 TEST(device, refuses_more_memory_than_it_has) {
-  device const d = device::open("emulated:64").value();
+  device const d = oracle::test_device(1);
   result<device_memory> const m = d.allocate(memory_kind::local, std::size_t{1} << 50);
   ASSERT_FALSE(m);
   EXPECT_EQ(m.error().code, error_code::out_of_memory);
 }
 
 TEST(device, gives_freed_memory_out_again_as_zeros) {
-  device const d = device::open("emulated:64").value();
+  device const d = oracle::test_device(1);
+  bool const takes_the_first_gap = d.kind() == device_kind::emulated;
   std::byte* first = nullptr;
   for (int i = 0; i < 3; ++i) {
     device_memory const m = d.allocate(memory_kind::local, 1 << 20).value();
-    if (first) {
+    if (first && takes_the_first_gap) {
       EXPECT_EQ(m.data(), first);
     }
     first = m.data();

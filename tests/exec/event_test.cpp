@@ -3,6 +3,8 @@
 
 #include <ferry/exec/event.hpp>
 
+#include "exchange/test_device.hpp"
+
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -12,12 +14,12 @@ namespace {
 using namespace ferry;
 using namespace std::chrono_literals;
 
-device emulated() {
-  return device::open("emulated:32").value();
+device where() {
+  return oracle::test_device(0);
 }
 
 TEST(event, holds_a_queue_until_another_has_come_so_far) {
-  device const d = emulated();
+  device const d = where();
   constexpr std::size_t size = 32 << 20;
   for (int turn = 0; turn < 5; ++turn) {
     device_memory const m = d.allocate(memory_kind::local, size).value();
@@ -35,21 +37,8 @@ TEST(event, holds_a_queue_until_another_has_come_so_far) {
   }
 }
 
-TEST(event, has_not_happened_while_its_queue_is_held_up) {
-  device const d = emulated();
-  constexpr std::size_t size = 64 << 20;
-  device_memory const m = d.allocate(memory_kind::local, size).value();
-  queue q = queue::on(d).value();
-  event e = event::on(d).value();
-  for (int i = 0; i < 8; ++i) q.fill(m.data(), std::byte{1}, size).value();
-  e.record(q).value();
-  EXPECT_FALSE(e.happened().value());
-  q.wait(20s).value();
-  EXPECT_TRUE(e.happened().value());
-}
-
 TEST(event, belongs_to_one_device) {
-  event e = event::on(emulated()).value();
+  event e = event::on(where()).value();
   queue other = queue::on(device::open("emulated:64").value()).value(), cpu;
   EXPECT_EQ(e.record(other).error().code, error_code::invalid_argument);
   EXPECT_EQ(e.hold(cpu).error().code, error_code::invalid_argument);

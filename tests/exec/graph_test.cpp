@@ -5,6 +5,8 @@
 
 #include <ferry/exec/event.hpp>
 
+#include "exchange/test_device.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +19,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 struct two_numbers {
-  device d = device::open("emulated:32").value();
+  device d = oracle::test_device(0);
   device_memory from = d.allocate(memory_kind::local, 1).value();
   device_memory to = d.allocate(memory_kind::local, 1).value();
   queue q = queue::on(d).value(), side = queue::on(d).value();

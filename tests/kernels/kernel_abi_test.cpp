@@ -11,6 +11,7 @@
 #include <ferry/kernels/credit.hpp>
 #include <ferry/kernels/gather.hpp>
 #include <ferry/kernels/give_back.hpp>
+#include <ferry/kernels/probe.hpp>
 #include <ferry/kernels/receive.hpp>
 #include <ferry/kernels/send.hpp>
 
@@ -22,6 +23,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -115,7 +117,16 @@ table give_back() {
            FIELD(return_rows, rows, "[positions, hidden] of `type`: what the experts made"),
            FIELD(return_rows, row_stride, "bytes"), FIELD(return_rows, type, "dtype of the rows"),
            FIELD(return_rows, round, "from 0"),
-           FIELD(return_rows, credit_only, "1: a released step, only `done` goes out")}};
+           FIELD(return_rows, credit_only, "1: a released step, only `done` goes out"),
+           FIELD(return_rows, summed,
+                 "1: `rows` are [ranks, max_tokens, hidden], summed by the caller")}};
+}
+table probe() {
+  return {"probe_windows",
+          sizeof(probe_windows),
+          {FIELD(probe_windows, frame, "step_frame"),
+           FIELD(probe_windows, rounds, "how often each place is written and looked at"),
+           FIELD(probe_windows, wrong, "[1] u32 pieces that were not there, counted up")}};
 }
 table gather() {
   return {
@@ -170,6 +181,7 @@ table layout() {
            FIELD(positions, in_place, "1: rows stay in the inbox, only the index is written")}};
 }
 table memory() {
+  static_assert(num_phases == 4 && static_cast<int>(tally::count_) == 8, "as the words below say");
   return {"step_memory",
           sizeof(step_memory),
           {FIELD(step_memory, choices, "[max_tokens, topk] i32"),
@@ -192,7 +204,7 @@ table memory() {
            FIELD(step_memory, row_stride, "bytes"),
            FIELD(step_memory, scale_stride, "bytes"),
            FIELD(step_memory, ticks, "[4, most_blocks] u64"),
-           FIELD(step_memory, tallies, "[6] u64"),
+           FIELD(step_memory, tallies, "[8] u64, in the order of `tally`"),
            FIELD(step_memory, receives_fnuz, "[ranks] bytes: 1 where fp8 is FNUZ"),
            FIELD(step_memory, owners, "[experts] i32: rank of each expert")}};
 }
@@ -222,6 +234,7 @@ std::vector<table> all_tables() {
           credit(),
           give_back(),
           gather(),
+          probe(),
           frame(),
           shape(),
           layout(),
@@ -262,6 +275,43 @@ TEST(kernel_abi, names_every_byte_that_means_something) {
     }
     EXPECT_LT(t.size - end, 8u) << t.name;
   }
+}
+
+struct anything {
+  template <class T>
+  operator T() const;
+};
+template <class T, std::size_t... I>
+constexpr bool takes(std::index_sequence<I...>) {
+  return requires {
+    T{(static_cast<void>(I), anything{})...};
+  };
+}
+/// How many members an aggregate without arrays has.
+template <class T, std::size_t N = 40>
+constexpr std::size_t num_members() {
+  if constexpr (takes<T>(std::make_index_sequence<N>()))
+    return N;
+  else
+    return num_members<T, N - 1>();
+}
+
+// Nor is one that would lie where another one's padding is.
+TEST(kernel_abi, names_every_member) {
+  EXPECT_EQ(arguments<send_rows>("").fields.size(), num_members<gpu_arguments<send_rows>>());
+  EXPECT_EQ(waits().fields.size(), num_members<gpu_waits>());
+  EXPECT_EQ(send().fields.size(), num_members<send_rows>());
+  EXPECT_EQ(routing().fields.size(), num_members<caller_routing>());
+  EXPECT_EQ(receive().fields.size(), num_members<receive_rows>());
+  EXPECT_EQ(credit().fields.size(), num_members<credit_round>());
+  EXPECT_EQ(give_back().fields.size(), num_members<return_rows>());
+  EXPECT_EQ(gather().fields.size(), num_members<gather_rows>());
+  EXPECT_EQ(probe().fields.size(), num_members<probe_windows>());
+  EXPECT_EQ(frame().fields.size(), num_members<step_frame>());
+  EXPECT_EQ(shape().fields.size(), num_members<exchange_shape>());
+  EXPECT_EQ(layout().fields.size(), num_members<positions>());
+  EXPECT_EQ(memory().fields.size(), num_members<step_memory>());
+  EXPECT_EQ(placed().fields.size(), num_members<expert_map>());
 }
 
 TEST(kernel_abi, fits_what_devices_take_as_arguments) {

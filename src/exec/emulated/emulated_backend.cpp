@@ -49,11 +49,16 @@ backend_status describe(int ordinal, device_facts* facts) {
                           ordinal));
   std::snprintf(facts->model, sizeof facts->model, "teams of %d lanes, played by threads", ordinal);
   std::snprintf(facts->architecture, sizeof facts->architecture, "host");
+  std::snprintf(facts->identity, sizeof facts->identity, "teams of %d lanes", ordinal);
   facts->lanes = ordinal;
   facts->ticks_per_second = 1'000'000'000;
   return {};
 }
-backend_status make_current(int) {
+thread_local int current_of_this_thread = -1;
+
+backend_status make_current(int ordinal, int* before) {
+  if (before) *before = current_of_this_thread;
+  current_of_this_thread = ordinal;
   return {};
 }
 
@@ -190,6 +195,13 @@ constexpr device_backend table{
 
 device_backend const& emulated_backend() {
   return table;
+}
+
+result<void> check_current_emulated(int lanes) {
+  if (current_of_this_thread == lanes) return {};
+  return fail(error_code::device,
+              "a launch for teams of {} lanes, but the thread's current device is {}", lanes,
+              current_of_this_thread);
 }
 
 }  // namespace ferry

@@ -18,6 +18,11 @@ struct emulated_widths {
 /// them.
 device_backend const& emulated_backend();
 
+/// Whether kernels for teams of that many lanes would go to their device: on a GPU a launch goes to
+/// the calling thread's current one.
+/// Errors   device another one is current, or none
+result<void> check_current_emulated(int lanes);
+
 /// The stream behind a handle that `make_stream` gave out.
 inline host_stream& emulated_stream(void* handle) {
   return *static_cast<host_stream*>(handle);

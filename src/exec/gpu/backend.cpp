@@ -32,12 +32,38 @@ backend_status from(rt::status s, char const* doing) {
                 "%s: %s: %s (%d)", rt::name, doing, rt::describe(s), static_cast<int>(s));
 }
 
+// Chooses a device for this thread, unless it is chosen already.
+rt::status choose(int ordinal, int* before) {
+  rt::status s = rt::current(before);
+  if (s == rt::fine && *before != ordinal && ordinal >= 0) s = rt::make_current(ordinal);
+  return s;
+}
+
+// Calls that touch no stream which is captured would else end the capture of this thread, or of
+// another one that captures for all.
+class beside_captures {
+ public:
+  beside_captures() { swap(); }
+  ~beside_captures() { swap(); }
+  beside_captures(beside_captures const&) = delete;
+
+ private:
+  void swap() { static_cast<void>(rt::exchange_capture_mode(&mode_)); }
+  rt::capture_mode mode_ = rt::relaxed;
+};
+
 // Calls on the device's own context.
 template <class Call>
 backend_status on(int ordinal, char const* doing, Call const& call) {
-  rt::status s = rt::make_current(ordinal);
-  if (s == rt::fine) s = call();
-  return from(s, doing);
+  int before = -1;
+  rt::status s = choose(ordinal, &before);
+  if (s == rt::fine) {
+    beside_captures const apart;
+    s = call();
+  }
+  backend_status const outcome = from(s, doing);
+  if (before >= 0 && before != ordinal) static_cast<void>(rt::make_current(before));
+  return outcome;
 }
 
 backend_status count(int* devices) {
@@ -69,14 +95,20 @@ backend_status describe(int ordinal, device_facts* facts) {
   *facts = {};
   bool fnuz = false;
   backend_status s = on(ordinal, "asking what the device is", [&] {
-    rt::status const seen = rt::model(facts->model, sizeof facts->model, ordinal);
+    rt::status seen = rt::model(facts->model, sizeof facts->model, ordinal);
+    if (seen == rt::fine) seen = rt::identity(facts->identity, sizeof facts->identity, ordinal);
     return seen != rt::fine
                ? seen
                : rt::architecture(facts->architecture, sizeof facts->architecture, &fnuz, ordinal);
   });
   if (s.failed) return s;
   backend_kernels const kernels = kernels_of_backend();
-  auto const loaded = static_cast<rt::status>(kernels.load());
+  rt::status loaded = rt::fine;
+  s = on(ordinal, "choosing the device", [&] {
+    loaded = static_cast<rt::status>(kernels.load());
+    return rt::fine;
+  });
+  if (s.failed) return s;
   if (loaded == rt::no_code ||
       (loaded != rt::fine && !is_listed(facts->architecture, kernels.architectures))) {
     rt::forget();
@@ -87,12 +119,15 @@ backend_status describe(int ordinal, device_facts* facts) {
   if (loaded != rt::fine) return from(loaded, "loading the exchange's kernels");
   facts->lanes = kernels.lanes;
   facts->fp8_is_fnuz = fnuz;
-  facts->ticks_per_second = rt::ticks_per_second();
+  facts->ticks_per_second = rt::ticks_per_second(facts->architecture);
   return {};
 }
 
-backend_status make_current(int ordinal) {
-  return from(rt::make_current(ordinal), "choosing the device");
+backend_status make_current(int ordinal, int* before) {
+  int was = -1;
+  backend_status const outcome = from(choose(ordinal, &was), "choosing the device");
+  if (before) *before = was;
+  return outcome;
 }
 
 // On a stream of its own: the default one waits for what others are doing, who may wait for us.

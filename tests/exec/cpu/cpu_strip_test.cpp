@@ -3,19 +3,23 @@
 
 #include <ferry/exec/cpu/cpu_strip.hpp>
 
-#include "contract/strip_contract.hpp"
+#include "contract/strip_inputs.hpp"
 
 #include <gtest/gtest.h>
+
+#include <vector>
 
 namespace {
 
 using namespace ferry;
 
 TEST(cpu_strip, keeps_the_contract) {
-  float memory[20];
+  test::strip_inputs const in = test::make_strip_inputs();
+  std::vector<float> memory(test::check_strips::memory_of_a_strip);
+  std::vector<std::int32_t> wrong(test::check_strips::num_checks, -1);
   cpu_strip<void, 4> const s;
-  test::expect_strip(s);
-  test::expect_stores(s, memory);
+  test::check_strips{&in, memory.data(), wrong.data()}(s);
+  EXPECT_EQ(wrong, std::vector<std::int32_t>(wrong.size(), 0));
   EXPECT_EQ(s.index(), 0);
   EXPECT_EQ(s.count(), 1);
 }

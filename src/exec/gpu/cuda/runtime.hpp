@@ -8,6 +8,7 @@
 #include <ferry/exec/device.hpp>
 
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,7 @@ struct host_runtime {
   using graph = cudaGraph_t;
   using graph_exec = cudaGraphExec_t;
   using memory_name = cudaIpcMemHandle_t;
+  using capture_mode = cudaStreamCaptureMode;
 
   static constexpr status fine = cudaSuccess;
   static constexpr status busy = cudaErrorNotReady;
@@ -31,6 +33,7 @@ struct host_runtime {
   static constexpr status no_code = cudaErrorNoKernelImageForDevice;
   static constexpr status no_memory = cudaErrorMemoryAllocation;
   static constexpr status reached_already = cudaErrorPeerAccessAlreadyEnabled;
+  static constexpr capture_mode relaxed = cudaStreamCaptureModeRelaxed;
 
   static char const* describe(status s) { return cudaGetErrorString(s); }
   /// Forgets the last failure of this thread, which a later call would repeat.
@@ -40,11 +43,33 @@ struct host_runtime {
   /// `count` says whether it is.
   static bool driver_is_there() { return true; }
   static status make_current(int device) { return cudaSetDevice(device); }
+  /// The thread's current device; -1 where it has used none. The runtime says 0 then, and a choice
+  /// of device 0 would make a context there, which costs every process memory of that device.
+  static status current(int* device) {
+    *device = -1;
+    void* context = nullptr;
+    if (!driver().context || driver().context(&context) != 0 || !context) return fine;
+    return cudaGetDevice(device);
+  }
+  static status exchange_capture_mode(capture_mode* m) {
+    return cudaThreadExchangeStreamCaptureMode(m);
+  }
   static status model(char* name, int size, int device) {
     cudaDeviceProp all;
     status const s = cudaGetDeviceProperties(&all, device);
     for (int i = 0; i < size; ++i) name[i] = 0;
     for (int i = 0; s == fine && i + 1 < size && all.name[i]; ++i) name[i] = all.name[i];
+    return s;
+  }
+  /// Its UUID: parts of one device that are used apart have one each.
+  static status identity(char* name, std::size_t size, int device) {
+    cudaDeviceProp all;
+    status const s = cudaGetDeviceProperties(&all, device);
+    std::size_t at = 0;
+    for (char const byte : all.uuid.bytes)
+      if (s == fine && at + 2 < size)
+        at += static_cast<std::size_t>(
+            std::snprintf(name + at, size - at, "%02x", static_cast<unsigned char>(byte)));
     return s;
   }
   /// "sm_90"; whether its own e4m3 is the FNUZ one: never.
@@ -57,13 +82,17 @@ struct host_runtime {
     return s;
   }
   /// Of the clock that %globaltimer reads: nanoseconds.
-  static std::int64_t ticks_per_second() { return 1'000'000'000; }
+  static std::int64_t ticks_per_second(char const*) { return 1'000'000'000; }
 
-  /// All device memory is coherent for accesses of system scope, which flags are made by.
+  /// All device memory is coherent for accesses of system scope, which flags are made by. What
+  /// peers map is whole pages of the device: a process that opens a smaller allocation may see its
+  /// neighbours too.
   static status allocate(memory_kind kind, std::size_t bytes, void** at) {
     if (kind == memory_kind::pinned)
       return cudaHostAlloc(at, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
-    return cudaMalloc(at, bytes);
+    constexpr std::size_t page = std::size_t{2} << 20;
+    bool const shared = kind == memory_kind::rows || kind == memory_kind::flags;
+    return cudaMalloc(at, shared ? (bytes + page - 1) / page * page : bytes);
   }
   static status release(memory_kind kind, void* at) {
     return kind == memory_kind::pinned ? cudaFreeHost(at) : cudaFree(at);
@@ -113,6 +142,21 @@ struct host_runtime {
   static status destroy(graph g) { return cudaGraphDestroy(g); }
   static status launch(graph_exec g, stream s) { return cudaGraphLaunch(g, s); }
   static status destroy(graph_exec g) { return cudaGraphExecDestroy(g); }
+
+ private:
+  struct driver_calls {
+    int (*context)(void**) = nullptr;  ///< cuCtxGetCurrent
+  };
+  /// Of the driver's own library, which the runtime has opened.
+  static driver_calls const& driver() {
+    static driver_calls const calls = [] {
+      driver_calls found;
+      if (void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL))
+        found.context = reinterpret_cast<int (*)(void**)>(dlsym(library, "cuCtxGetCurrent"));
+      return found;
+    }();
+    return calls;
+  }
 };
 
 }  // namespace ferry

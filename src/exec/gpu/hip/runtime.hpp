@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace ferry {
 
@@ -23,6 +24,7 @@ struct host_runtime {
   using graph = hipGraph_t;
   using graph_exec = hipGraphExec_t;
   using memory_name = hipIpcMemHandle_t;
+  using capture_mode = hipStreamCaptureMode;
 
   static constexpr status fine = hipSuccess;
   static constexpr status busy = hipErrorNotReady;
@@ -31,6 +33,7 @@ struct host_runtime {
   static constexpr status no_code = hipErrorNoBinaryForGpu;
   static constexpr status no_memory = hipErrorOutOfMemory;
   static constexpr status reached_already = hipErrorPeerAccessAlreadyEnabled;
+  static constexpr capture_mode relaxed = hipStreamCaptureModeRelaxed;
 
   static char const* describe(status s) { return hipGetErrorString(s); }
   /// Forgets the last failure of this thread, which a later call would repeat.
@@ -40,8 +43,16 @@ struct host_runtime {
   /// The runtime says the same where there is no driver and where there is no device.
   static bool driver_is_there() { return access("/dev/kfd", F_OK) == 0; }
   static status make_current(int device) { return hipSetDevice(device); }
+  static status current(int* device) { return hipGetDevice(device); }
+  static status exchange_capture_mode(capture_mode* m) {
+    return hipThreadExchangeStreamCaptureMode(m);
+  }
   static status model(char* name, int size, int device) {
     return hipDeviceGetName(name, size, device);
+  }
+  /// Its place on the bus.
+  static status identity(char* name, std::size_t size, int device) {
+    return hipDeviceGetPCIBusId(name, static_cast<int>(size), device);
   }
   /// "gfx942", without what follows of features; whether its own e4m3 is the FNUZ one.
   static status architecture(char* name, std::size_t size, bool* fnuz, int device) {
@@ -57,16 +68,20 @@ struct host_runtime {
     for (std::size_t i = 0; i < n && *fnuz; ++i) *fnuz = name[i] == only[i];
     return fine;
   }
-  /// Of the clock that s_memrealtime reads; older runtimes cannot be asked for it.
-  static std::int64_t ticks_per_second() { return 100'000'000; }
+  /// Of the clock that s_memrealtime reads, which older runtimes cannot be asked for: 25 MHz before
+  /// gfx94, and 100 MHz from there on.
+  static std::int64_t ticks_per_second(char const* architecture) {
+    return std::strcmp(architecture, "gfx90a") == 0 ? 25'000'000 : 100'000'000;
+  }
 
   /// Flags lie where no cache of this device, nor of a peer, holds them: fine-grained memory alone
   /// is no more coherent than the other on these devices.
   static status allocate(memory_kind kind, std::size_t bytes, void** at) {
     constexpr unsigned uncached = 0x3;  // older headers have no name for it
     if (kind == memory_kind::flags) return hipExtMallocWithFlags(at, bytes, uncached);
-    if (kind == memory_kind::pinned)
-      return hipHostMalloc(at, bytes, hipHostMallocMapped | hipHostMallocPortable);
+    if (kind == memory_kind::pinned)  // words in it are looked at while kernels run
+      return hipHostMalloc(at, bytes,
+                           hipHostMallocMapped | hipHostMallocPortable | hipHostMallocCoherent);
     return hipMalloc(at, bytes);
   }
   static status release(memory_kind kind, void* at) {
