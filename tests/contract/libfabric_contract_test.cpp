@@ -10,8 +10,6 @@
 #include "contract/faulty_transport.hpp"
 #include "transport/loopback_fabric.hpp"
 
-#include <ferry/transport/striped.hpp>
-
 namespace ferry::test {
 namespace {
 
@@ -25,23 +23,11 @@ transport_maker libfabric(std::uint32_t entries) {
   });
 }
 
-transport_maker two_rails(std::uint32_t entries) {
-  return with_peers([entries](int rank, int num_ranks) {
-    libfabric_options o = loopback_fabric();
-    o.queue_entries = entries;
-    std::vector<std::unique_ptr<transport>> rails;
-    for (int i = 0; i < 2; ++i)
-      rails.push_back(make_libfabric_transport(rank, num_ranks, o).value());
-    return make_striped_transport(num_ranks, std::move(rails)).value();
-  });
-}
-
 std::vector<transport_case> cases() {
   if (why_no_fabric()) return {};
   return {
-      {"libfabric", libfabric(16)},
-      {"libfabric_on_two_short_rails", two_rails(4), 8},
-      {"faulty_libfabric", faulty(libfabric(4), {.seed = 11, .delay = 20, .try_again = 60}), 64}};
+      {"libfabric", libfabric(4), 4},
+      {"faulty_libfabric", faulty(libfabric(8), {.seed = 11, .delay = 20, .try_again = 60}), 64}};
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(transport_contract);

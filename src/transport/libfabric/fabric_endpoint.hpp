@@ -8,6 +8,7 @@
 #include <ferry/base/result.hpp>
 #include <ferry/transport/libfabric.hpp>
 
+#include "transport/libfabric/fabric_calls.hpp"
 #include "transport/libfabric/fabric_library.hpp"
 
 #include <rdma/fi_domain.h>
@@ -25,27 +26,14 @@
 
 namespace ferry {
 
-/// Memory of this process as local operations name it.
-struct local_memory {
-  std::span<std::byte> bytes;
-  void* description;
-};
-
-/// A window as a peer's operations name it.
-struct exposed_memory {
-  std::uint64_t address;  ///< of its first byte
-  std::uint64_t key;
-};
-
-/// Calls are answered in the provider's own codes, negative where they failed. Everything is closed
-/// when it goes.
-class fabric_endpoint {
+/// Everything is closed when it goes.
+class fabric_endpoint final : public fabric_calls {
  public:
   /// Errors   unsupported the library, provider or domain is not there; transport what the provider
   ///          refused
   static result<std::unique_ptr<fabric_endpoint>> open(libfabric_options const& options,
                                                        std::size_t num_completions);
-  ~fabric_endpoint();
+  ~fabric_endpoint() override;
   fabric_endpoint(fabric_endpoint const&) = delete;
   fabric_endpoint& operator=(fabric_endpoint const&) = delete;
 
@@ -56,23 +44,22 @@ class fabric_endpoint {
 
   /// What peers need to name this endpoint.
   std::vector<std::byte> const& address() const { return address_; }
-  /// Errors   malformed_input the provider cannot read the address
-  result<fi_addr_t> insert(std::span<std::byte const> address);
+  result<fi_addr_t> insert(std::span<std::byte const> address) override;
   std::size_t most_put_bytes() const { return info_->ep_attr->max_msg_size; }
-  std::string const& name() const { return name_; }
+  std::string const& name() const override { return name_; }
 
   ssize_t write(local_memory const& memory, std::byte const* from, std::size_t bytes, fi_addr_t to,
-                fi_rma_iov there, void* context);
+                fi_rma_iov there, void* context) override;
   ssize_t read(local_memory const& memory, std::byte* into, std::size_t bytes, fi_addr_t from,
-               std::uint64_t address, std::uint64_t key, void* context);
+               std::uint64_t address, std::uint64_t key, void* context) override;
   ssize_t send(local_memory const& memory, std::byte const* from, std::size_t bytes, fi_addr_t to,
-               void* context);
+               void* context) override;
   ssize_t receive(local_memory const& memory, std::byte* into, std::size_t bytes, void* context);
   ssize_t completions(std::span<fi_cq_msg_entry> into);
   /// The one that failed, after completions() has said so.
   ssize_t failed_completion(fi_cq_err_entry& into);
   std::string text_of(fi_cq_err_entry const& failed) const;
-  std::string text_of(ssize_t code) const;
+  std::string text_of(ssize_t code) const override;
 
   /// Sleeps until there may be completions, wake() was called, or the time is over.
   void wait(std::chrono::milliseconds at_most);

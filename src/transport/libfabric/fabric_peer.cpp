@@ -29,23 +29,6 @@ bool says_nobody_answers(ssize_t code) {
 
 }  // namespace
 
-std::vector<signal_message> signal_order::take(signal_message const& came) {
-  if (came.stream < stream_) return {};
-  if (came.stream > stream_) {
-    stream_ = came.stream;
-    next_ = 0;
-    early_.clear();
-  }
-  early_.emplace(came.number, came);
-  std::vector<signal_message> due;
-  for (auto it = early_.begin(); it != early_.end() && it->first <= next_; it = early_.erase(it)) {
-    if (it->first < next_) continue;
-    due.push_back(it->second);
-    ++next_;
-  }
-  return due;
-}
-
 std::vector<std::byte> pack_endpoint(exposed_memory const& window,
                                      std::span<std::byte const> address) {
   std::vector<std::byte> made(sizeof window + address.size());
@@ -54,7 +37,7 @@ std::vector<std::byte> pack_endpoint(exposed_memory const& window,
   return made;
 }
 
-void fabric_peer::make(int rank, int of_rank, fabric_endpoint& endpoint,
+void fabric_peer::make(int rank, int of_rank, fabric_calls& endpoint,
                        libfabric_options const& options, local_memory const& staging) {
   rank_ = of_rank;
   peer_ = rank;

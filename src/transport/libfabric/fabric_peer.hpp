@@ -5,14 +5,15 @@
 #pragma once
 
 #include <ferry/base/result.hpp>
+#include <ferry/transport/libfabric.hpp>
 
-#include "transport/libfabric/fabric_endpoint.hpp"
+#include "transport/libfabric/fabric_calls.hpp"
+#include "transport/libfabric/signal_order.hpp"
 #include "transport/peer_address.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -29,33 +30,12 @@ struct fabric_operation {
   int rank;
 };
 
-/// A signal on its way. All ranks are little-endian.
-struct signal_message {
-  std::uint64_t stream;  ///< of one connection; a later one of the same sender is greater
-  std::uint64_t number;  ///< from 0, in the order in which words are to be stored
-  std::uint64_t offset;
-  std::uint64_t value;
-  std::uint64_t rank;  ///< the sender
-};
-static_assert(sizeof(signal_message) == 40);
-
-/// Puts a sender's signals into the order of their numbers, whatever the order in which they come.
-class signal_order {
- public:
-  /// The signals whose turn it is now, in order.
-  std::vector<signal_message> take(signal_message const& came);
-
- private:
-  std::uint64_t stream_ = 0, next_ = 0;
-  std::map<std::uint64_t, signal_message> early_;
-};
-
 /// A ring of operations, numbered without end; what operation n sends lies in place n % entries of
 /// the staging memory, which is free once every operation up to n is complete. Guarded by the
 /// transport.
 class fabric_peer {
  public:
-  void make(int rank, int of_rank, fabric_endpoint& endpoint, libfabric_options const& options,
+  void make(int rank, int of_rank, fabric_calls& endpoint, libfabric_options const& options,
             local_memory const& staging);
   /// Connects, also anew: signals that were held are dropped, what is under way goes on.
   result<void> connect(std::span<std::byte const> address);
@@ -98,7 +78,7 @@ class fabric_peer {
   fabric_operation& next(fabric_operation::kind what);
 
   int rank_ = -1, peer_ = -1;
-  fabric_endpoint* endpoint_ = nullptr;
+  fabric_calls* endpoint_ = nullptr;
   local_memory staging_{};
   std::size_t put_bytes_ = 0;
   std::vector<fabric_operation> ring_;
