@@ -51,9 +51,9 @@ world world_of(crossing const& c) {
   return w;
 }
 
-/// One rank's steps, both slots under way at once.
+/// One rank's steps, both slots under way at once. A rank that is to die does so in their midst.
 void take_steps(world const& w, crossing const& c, int rank, std::string const& address, int steps,
-                complaints& wrong) {
+                complaints& wrong, bool dies = false) {
   result<group> const ranks =
       join(tcp(address, rank, num_ranks), {.timeout = 60s, .ranks_per_node = c.ranks_per_node});
   if (!ranks) return wrong.add("join: " + ranks.error().message);
@@ -66,6 +66,7 @@ void take_steps(world const& w, crossing const& c, int rank, std::string const& 
     for (rank_slot& slot : slots) {
       if (!slot.advance(q)) return;
       done += slot.idle();
+      if (dies && done > steps / 2) ::raise(SIGKILL);
     }
   for (rank_slot& slot : slots)
     while (!slot.idle())
@@ -96,6 +97,32 @@ INSTANTIATE_TEST_SUITE_P(
                       crossing{"four_nodes_of_one_bf16_on_rails", 1, wire::bf16, wire::bf16,
                                dtype::bf16, 2}),
     [](auto const& c) { return std::string(c.param.name); });
+
+// Also those who wait for it only through others name it.
+TEST(exchange_over_libfabric_with_a_death, names_the_dead_rank_on_all_survivors) {
+  if (auto const why = why_no_fabric()) GTEST_SKIP() << *why;
+  constexpr int victim = 2;
+  crossing const c{"", 2, wire::bf16, wire::bf16, dtype::bf16};
+  world const w = world_of(c);
+  run_report const report = run_ranks(
+      num_ranks,
+      [&](int rank, std::string const& address) {
+        complaints wrong;
+        bool const dies = rank == victim;
+        take_steps(w, c, rank, address, dies ? 20 : 1 << 20, wrong, dies);
+        std::string const said = wrong.text();
+        EXPECT_NE(said.find("rank 2"), std::string::npos) << said;
+        for (char const* sign : {"is not token", "column", "starts", "counts", "index", "scales"})
+          EXPECT_EQ(said.find(sign), std::string::npos) << said;
+      },
+      150s);
+  for (std::size_t r = 0; r < num_ranks; ++r) {
+    if (r == victim)
+      EXPECT_EQ(report.ranks[r].signal, SIGKILL);
+    else
+      EXPECT_TRUE(report.ranks[r].ok()) << "rank " << r << "\n" << report.ranks[r].output;
+  }
+}
 
 // The carrier's reason reaches all ranks, with that for which it would have been needed.
 TEST(exchange_without_libfabric, says_on_all_ranks_who_cannot_be_reached) {
