@@ -29,6 +29,7 @@ class CommandLine(unittest.TestCase):
     def printed(self, *options):
         done = run(*options)
         if "this build of ferry has no hwloc" in done.stderr:
+            print(done.stderr)
             self.skipTest(done.stderr)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
@@ -81,6 +82,7 @@ class CommandLine(unittest.TestCase):
     def test_refuses_bad_input_with_a_reason(self):
         done = run("--xml", "no-such-machine.xml")
         if "this build of ferry has no hwloc" in done.stderr:
+            print(done.stderr)
             self.skipTest(done.stderr)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"^ferry-topo: io: .*no-such-machine\.xml")
