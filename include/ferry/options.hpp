@@ -6,6 +6,7 @@
 
 #include <ferry/base/result.hpp>
 #include <ferry/base/types.hpp>
+#include <ferry/transport/libfabric.hpp>
 #include <ferry/transport/loopback.hpp>
 #include <ferry/transport/reach.hpp>
 #include <ferry/transport/verbs.hpp>
@@ -32,6 +33,12 @@ enum class reduction : std::uint8_t {
 
 /// The type of the choices' expert ids.
 enum class id_type : std::uint8_t { int32, int64 };
+
+/// What carries to peers that cannot be mapped.
+enum class carrier : std::uint8_t {
+  verbs,      ///< RDMA through libibverbs
+  libfabric,  ///< a provider of libfabric: tcp between machines without RDMA
+};
 
 /// Sizes and formats of an exchange. What travels between ranks must be equal on all of them, and
 /// `make_exchange` compares it: the sizes, both wires, the reduction, rounds, chunks and slots.
@@ -81,9 +88,15 @@ struct exchange_options {
   /// the loopback network, which shows what a real one does to a program.
   reach via = reach::mapped;
   loopback_faults faults = {};  ///< of the loopback network
-  /// How peers are reached that cannot be mapped: over RDMA. Each rank's own business. Without a
-  /// `device`, those with an active port are dealt to the ranks of a machine in turn.
-  verbs_options network = {};
+  /// What carries to peers that cannot be mapped; the same on all ranks. Its options are each
+  /// rank's own business.
+  ferry::carrier carrier = carrier::verbs;
+  verbs_options network = {};     ///< of verbs; without a `device` one near to the rank is chosen
+  libfabric_options fabric = {};  ///< of libfabric
+  /// NICs that a rank uses at once, at most, 1 to 16; the same on all ranks. Its nearest by hwloc,
+  /// or without hwloc the next in order. Where `network.device`, or the fabric's domain or address,
+  /// names a NIC, all rails are connections of that one.
+  int rails = 1;
 
   int num_microbatches = 2;  ///< independent slots, 1..64
   int round_tokens = 0;      ///< tokens per round of a long step (M'); 0 means max_tokens

@@ -41,7 +41,9 @@ std::vector<named_option> common_options(exchange_options const& o) {
           {"num_microbatches", o.num_microbatches},
           {"round_tokens", o.round_tokens},
           {"chunk_tokens", o.chunk_tokens},
-          {"via", n(o.via)}};
+          {"via", n(o.via)},
+          {"carrier", n(o.carrier)},
+          {"rails", o.rails}};
 }
 
 // Compares the options of all ranks, and learns each rank's fp8 flavour.

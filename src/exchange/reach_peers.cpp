@@ -6,10 +6,9 @@
 
 #include "base/fail.hpp"
 #include "exchange/exchange_state.hpp"
+#include "exchange/open_rails.hpp"
 #include "group/agreement.hpp"
 #include "group/packed.hpp"
-
-#include <ferry/transport/verbs.hpp>
 
 #include <atomic>
 #include <exception>
@@ -50,15 +49,6 @@ result<void> start_loopback(exchange_core& core) {
   return {};
 }
 
-/// The options, with a device chosen: a rank of a machine takes the next one that works.
-result<verbs_options> with_device(group const& ranks, verbs_options o) {
-  if (!o.device.empty()) return o;
-  FERRY_TRY(auto const working, working_verbs_devices(o));
-  if (working.empty()) return fail(error_code::unsupported, "no RDMA device has an active port");
-  o.device = working[static_cast<std::size_t>(ranks.index_on_this_machine()) % working.size()];
-  return o;
-}
-
 std::vector<int> peers_on_network(exchange_core const& core) {
   std::vector<int> peers;
   for (int r = 0; r < core.shape.ranks; ++r)
@@ -73,13 +63,12 @@ struct exposed {
 result<exposed> expose(exchange_core const& core, std::vector<int> const& peers) {
   if (peers.empty()) return exposed{};
   auto const because = [&](error const& why) {
-    return fail(why.code, "rank {} cannot be mapped ({}), and not be reached by RDMA: {}",
-                peers.front(), core.windows.why[static_cast<std::size_t>(peers.front())],
-                why.message);
+    bool const rdma = core.options.carrier == carrier::verbs;
+    return fail(why.code, "rank {} cannot be mapped ({}), and not be reached {}: {}", peers.front(),
+                core.windows.why[static_cast<std::size_t>(peers.front())],
+                rdma ? "by RDMA" : "through libfabric", why.message);
   };
-  auto options = with_device(core.ranks, core.options.network);
-  if (!options) return because(options.error());
-  auto net = make_verbs_transport(core.shape.rank, core.shape.ranks, *std::move(options), peers);
+  auto net = open_rails(core.ranks, core.options, peers);
   if (!net) return because(net.error());
   exposed made;
   made.net = *std::move(net);
@@ -114,7 +103,7 @@ result<void> connect_all(transport* net, std::vector<int> const& peers,
 }
 
 // A barrier is the end of it: nobody posts before all are connected.
-result<void> start_verbs(exchange_core& core) {
+result<void> start_network(exchange_core& core) {
   std::vector<int> const peers = peers_on_network(core);
   result<exposed> mine = expose(core, peers);
   FERRY_TRY(auto const addresses, gather_addresses(core.ranks, mine));
@@ -123,7 +112,9 @@ result<void> start_verbs(exchange_core& core) {
   core.out = std::make_unique<outbox>(std::move(mine->net), core.shape.ranks, staging_bytes,
                                       core.waits(0).timeout);
   core.cannot_wake.assign(static_cast<std::size_t>(core.shape.ranks), false);
-  for (int const r : peers) core.cannot_wake[static_cast<std::size_t>(r)] = true;
+  // Words over libfabric are stored by a thread of this process, which wakes.
+  for (int const r : peers)
+    core.cannot_wake[static_cast<std::size_t>(r)] = core.options.carrier == carrier::verbs;
   return {};
 }
 
@@ -161,7 +152,7 @@ result<void> reach_peers(exchange_core& core) {
     core.mapped.push_back(w.data());
   }
   if (core.options.via == reach::network) return core.ranks.agree(start_loopback(core));
-  return start_verbs(core);
+  return start_network(core);
 }
 
 // What a peer posted last may still be on its way here, or its acknowledgement on the way back,

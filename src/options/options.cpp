@@ -114,7 +114,11 @@ result<void> validate(exchange_options const& o, int num_ranks) {
   if (o.via == reach::self)
     return fail(error_code::invalid_argument, "via is self; it must be mapped or network");
   FERRY_CHECK(check_faults(o.faults));
+  FERRY_CHECK(
+      in_range("carrier", static_cast<int>(o.carrier), 0, static_cast<int>(carrier::libfabric)));
   FERRY_CHECK(validate(o.network));
+  FERRY_CHECK(validate(o.fabric));
+  FERRY_CHECK(in_range("rails", o.rails, 1, 16));
   return check_rounds(o);
 }
 

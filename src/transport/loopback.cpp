@@ -25,6 +25,7 @@ class loopback_transport final : public transport {
         faults_(faults),
         choices_(faults.seed),
         waiting_(static_cast<std::size_t>(peers_.num_ranks())),
+        settling_(waiting_.size()),
         uncovered_(static_cast<std::size_t>(peers_.num_ranks())),
         nic_([this] { run_nic(); }) {}
 
@@ -37,7 +38,9 @@ class loopback_transport final : public transport {
     nic_.join();
   }
 
-  abilities what_it_can() const override { return {.max_put_bytes = std::size_t{1} << 30}; }
+  abilities what_it_can() const override {
+    return {.settles = true, .max_put_bytes = std::size_t{1} << 30};
+  }
   result<std::vector<std::byte>> expose(std::span<std::byte> window) override {
     return peers_.expose(window);
   }
@@ -55,6 +58,18 @@ class loopback_transport final : public transport {
   result<post> signal(remote_region to, std::uint64_t value, strength promise) override {
     FERRY_CHECK(peers_.check_word(to));
     return submit({to, nullptr, value, promise == strength::all_earlier});
+  }
+
+  // An operation that does nothing, and waits for all before it.
+  result<post> settle(int rank) override {
+    FERRY_CHECK(peers_.check({rank, 0, 0}));
+    return submit({{rank, 0, 0}, nullptr, 0, true});
+  }
+  result<bool> settled(int rank) override {
+    FERRY_CHECK(peers_.check({rank, 0, 0}));
+    std::lock_guard lock(mutex_);
+    FERRY_CHECK(take_failure());
+    return settling_[static_cast<std::size_t>(rank)] == 0;
   }
 
   result<void> progress() override {
@@ -80,6 +95,8 @@ class loopback_transport final : public transport {
     std::byte const* from;  ///< null: a signal
     std::uint64_t value;
     bool after_earlier;  ///< may not start before all earlier puts to its rank are done
+
+    bool settles() const { return !from && to.bytes == 0; }
   };
 
   bool happens(int chance) { return chance > 0 && static_cast<int>(choices_() % 1024) < chance; }
@@ -97,6 +114,7 @@ class loopback_transport final : public transport {
         return post::try_again;
       queue_.push_back(op);
       ++waiting_[static_cast<std::size_t>(op.to.rank)];
+      settling_[static_cast<std::size_t>(op.to.rank)] += op.settles();
     }
     work_.notify_one();
     return post::posted;
@@ -143,6 +161,7 @@ class loopback_transport final : public transport {
       lock.lock();
       if (broken || lost) uncovered_[static_cast<std::size_t>(op.to.rank)] = true;
       if (lost && !broken) continue;  // and never complete
+      if (!broken) settling_[static_cast<std::size_t>(op.to.rank)] -= op.settles();
       if (broken && !failure_)
         failure_ =
             fail(error_code::transport, "the network failed an operation of {} bytes to rank {}",
@@ -154,7 +173,7 @@ class loopback_transport final : public transport {
   void carry_out(operation const& op) {
     if (op.from)
       std::memcpy(peers_.at(op.to), op.from, op.to.bytes);
-    else
+    else if (!op.settles())
       peers_.store_word(op.to, op.value);
   }
 
@@ -165,6 +184,7 @@ class loopback_transport final : public transport {
   std::condition_variable work_, idle_;
   std::deque<operation> queue_;
   std::vector<std::size_t> waiting_;  ///< operations to each rank that are not complete
+  std::vector<int> settling_;         ///< settles of each rank that are not complete
   std::vector<bool> uncovered_;       ///< whether an operation to this rank did not arrive
   std::optional<error> failure_;
   bool stop_ = false;

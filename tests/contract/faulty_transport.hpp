@@ -6,6 +6,8 @@
 
 #include <ferry/transport/transport.hpp>
 
+#include "contract/carried_exchange.hpp"
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -56,6 +58,7 @@ class faulty_transport final : public transport {
   abilities what_it_can() const override {
     abilities a = behind_->what_it_can();
     a.ordered_puts = false;
+    a.settles = false;
     a.inline_bytes = 0;
     return a;
   }
@@ -97,6 +100,11 @@ class faulty_transport final : public transport {
                                    end - std::chrono::steady_clock::now()));
     return behind_->flush(rank, left);
   }
+  result<void> fetch(remote_region from, std::byte* to,
+                     std::chrono::milliseconds timeout) override {
+    return behind_->fetch(from, to, timeout);
+  }
+  int failed_rank() const override { return behind_->failed_rank(); }
 
  private:
   struct operation {
@@ -201,5 +209,17 @@ class faulty_transport final : public transport {
   bool stop_ = false;
   std::thread worker_;
 };
+
+/// Any rank's transport, made worse.
+inline transport_maker faulty(transport_maker behind, faults f) {
+  return [=](int rank, std::vector<mapped_window> windows) -> std::unique_ptr<transport> {
+    std::vector<std::size_t> sizes;
+    for (mapped_window const& w : windows) sizes.push_back(w.bytes.size());
+    faults mine = f;
+    mine.seed += static_cast<std::uint64_t>(rank);
+    return std::make_unique<faulty_transport>(behind(rank, std::move(windows)), std::move(sizes),
+                                              mine);
+  };
+}
 
 }  // namespace ferry::test

@@ -137,9 +137,9 @@ TEST_P(transport_contract, covers_all_earlier_puts_to_a_rank_not_only_the_last) 
 }
 
 TEST_P(transport_contract, keeps_covering_signals_in_order) {
-  std::vector<std::uint64_t> const row(100, 7);
+  std::vector<std::uint64_t> const row(25, 7);
   for (std::uint64_t turn = 1; turn <= 200; ++turn) {
-    put(1, 64, reinterpret_cast<std::byte const*>(row.data()), 800);
+    put(1, 64 + 200 * (turn - 1), reinterpret_cast<std::byte const*>(row.data()), 200);
     signal(1, 0, turn);
   }
   ASSERT_TRUE(arrives(1, 0, 200));

@@ -3,10 +3,12 @@
 
 #include "contract/transport_contract.hpp"
 
+#include "contract/among_peers.hpp"
 #include "contract/faulty_transport.hpp"
 
 #include <ferry/transport/loopback.hpp>
 #include <ferry/transport/shared_memory.hpp>
+#include <ferry/transport/striped.hpp>
 
 namespace ferry::test {
 namespace {
@@ -19,14 +21,18 @@ transport_maker loopback(loopback_faults f) {
   };
 }
 
-transport_maker faulty(transport_maker behind, faults f) {
+/// Rails that are each late and out of order in their own way.
+transport_maker striped(loopback_faults f, std::size_t rails) {
   return [=](int rank, std::vector<mapped_window> windows) -> std::unique_ptr<transport> {
-    std::vector<std::size_t> sizes;
-    for (mapped_window const& w : windows) sizes.push_back(w.bytes.size());
-    faults mine = f;
-    mine.seed += static_cast<std::uint64_t>(rank);
-    return std::make_unique<faulty_transport>(behind(rank, std::move(windows)), std::move(sizes),
-                                              mine);
+    return std::make_unique<among_peers>(rank, windows, [&](int r, int num_ranks) {
+      std::vector<std::unique_ptr<transport>> all;
+      for (std::size_t i = 0; i < rails; ++i) {
+        loopback_faults mine = f;
+        mine.seed += 16 * i + static_cast<std::uint64_t>(r);
+        all.push_back(make_loopback_transport(r, windows, mine));
+      }
+      return make_striped_transport(num_ranks, std::move(all)).value();
+    });
   };
 }
 
@@ -43,6 +49,9 @@ transport_case const cases[] = {
     {"faulty_loopback",
      faulty(loopback({.seed = 4, .queue_depth = 5}), {.seed = 8, .delay = 20, .try_again = 60}),
      64},
+    {"striped", striped({.seed = 6, .reorder = 900, .delay = 60}, 3)},
+    {"striped_that_is_often_full",
+     striped({.seed = 2, .delay = 20, .try_again = 300, .queue_depth = 3}, 2), 6},
 };
 
 INSTANTIATE_TEST_SUITE_P(every, transport_contract, ::testing::ValuesIn(cases),
@@ -94,6 +103,14 @@ broken_network broken_loopback(char const* name, loopback_faults f, bool silent)
           },
           silent};
 }
+broken_network broken_rails(char const* name, loopback_faults f, bool silent) {
+  return {name,
+          [f](std::uint64_t seed) mutable {
+            f.seed = seed;
+            return striped(f, 2);
+          },
+          silent};
+}
 broken_network broken_wrapper(char const* name, faults f, bool silent) {
   return {name,
           [f](std::uint64_t seed) mutable {
@@ -107,6 +124,8 @@ INSTANTIATE_TEST_SUITE_P(
     every, broken_transport,
     ::testing::Values(broken_loopback("loopback_that_drops_puts", {.drop = 12}, true),
                       broken_loopback("loopback_that_fails", {.fail = 12}, false),
+                      broken_rails("rails_that_drop_puts", {.drop = 12}, true),
+                      broken_rails("rails_that_fail", {.fail = 12}, false),
                       broken_wrapper("wrapper_that_drops_puts", {.drop = 12}, true),
                       broken_wrapper("wrapper_that_fails", {.fails_after = 200}, false)),
     [](auto const& c) { return std::string(c.param.name); });

@@ -60,6 +60,8 @@ TEST(options, keep_every_number_within_its_limits) {
   expect_limits(
       "round_tokens", [](o& x, i v) { x.round_tokens = static_cast<int>(v); }, 0, 16);
   expect_limits(
+      "rails", [](o& x, i v) { x.rails = static_cast<int>(v); }, 1, 16);
+  expect_limits(
       "timeout", [](o& x, i v) { x.timeout = std::chrono::milliseconds(v); }, 0, 86'400'000);
   expect_limits(
       "faults.reorder", [](o& x, i v) { x.faults.reorder = static_cast<int>(v); }, 0, 1024);
@@ -116,6 +118,7 @@ TEST(options, refuse_numbers_that_name_no_choice) {
                  [](o&x, int v) { x.reduction = static_cast<reduction>(v); }},
              bad{"via", static_cast<int>(reach::network) + 1 + past,
                  [](o&x, int v) { x.via = static_cast<reach>(v); }},
+             bad{"carrier", 2 + past, [](o&x, int v) { x.carrier = static_cast<carrier>(v); }},
          }) {
       exchange_options x = valid();
       b.set(x, b.value);
@@ -213,6 +216,8 @@ TEST(options, keep_the_network_within_its_limits) {
   EXPECT_FALSE(validate(o, 2));
   o.network = {.mtu = 1024};
   EXPECT_TRUE(validate(o, 2));
+  o.fabric.put_bytes = 1;
+  EXPECT_FALSE(validate(o, 2));
 }
 
 TEST(options, refuse_the_default) {

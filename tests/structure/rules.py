@@ -64,7 +64,7 @@ UNMIRRORED = {
 SIBLINGS = [
     ("exec", {"cpu", "gpu", "emulated"}),
     ("exec/gpu", {"hip", "cuda"}),
-    ("transport", {"loopback", "shared_memory", "peer_memory", "verbs", "device_verbs"}),
+    ("transport", {"loopback", "shared_memory", "peer_memory", "verbs", "device_verbs", "libfabric", "striped"}),
     ("transport/device_verbs", {"mlx5", "bnxt", "ionic"}),
 ]
 

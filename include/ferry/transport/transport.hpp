@@ -30,6 +30,7 @@ struct abilities {
   bool ordered_puts = false;      ///< puts to one rank become visible in posting order
   bool from_device = false;       ///< a kernel may post by itself
   bool fetches = false;           ///< peers' windows can be read
+  bool settles = false;           ///< puts can be waited for until they are visible
   std::size_t max_put_bytes = 0;  ///< longest single put
   std::size_t inline_bytes = 0;   ///< puts up to this length read their source while posting
 };
@@ -69,6 +70,20 @@ class transport {
   /// Returns once everything posted to `rank` is complete: sources may be reused.
   /// Errors   timeout naming the rank; transport, unreachable
   virtual result<void> flush(int rank, std::chrono::milliseconds timeout) = 0;
+
+  /// Posts what is complete once every earlier put to `rank` is visible there, also to whoever is
+  /// told so by other means than a signal of this transport.
+  /// Errors   unsupported unless abilities say `settles`; as put
+  virtual result<post> settle(int rank) {
+    return error{error_code::unsupported, "this transport cannot tell when puts to rank " +
+                                              std::to_string(rank) + " are visible"};
+  }
+  /// Whether the last settle of that rank, if there was any, is complete. Never blocks.
+  /// Errors   as settle, and as progress
+  virtual result<bool> settled(int rank) {
+    return error{error_code::unsupported, "this transport cannot tell when puts to rank " +
+                                              std::to_string(rank) + " are visible"};
+  }
 
   /// Reads `from` into `to`. Slow: to ask what a peer says of itself, not to move rows. Words that
   /// their owner stores meanwhile may be read in any order.

@@ -208,6 +208,21 @@ result<void> verbs_queue::signal(std::uint64_t to, std::uint64_t value, bool cov
   return post(w);
 }
 
+// The responder reads after it has carried out every earlier write of the queue, and what it reads
+// on PCIe pushes those writes before it to memory.
+result<void> verbs_queue::settle() {
+  ibv_sge piece = piece_of(place(), 8);
+  ibv_send_wr w{};
+  w.opcode = IBV_WR_RDMA_READ;
+  w.send_flags = IBV_SEND_SIGNALED;
+  w.sg_list = &piece;
+  w.num_sge = 1;
+  w.wr.rdma = {.remote_addr = window.address, .rkey = window.key};
+  FERRY_CHECK(post(w));
+  settling_ = posted_;
+  return {};
+}
+
 result<void> verbs_queue::fetch(std::uint64_t from, std::size_t bytes) {
   ibv_sge piece =
       piece_of(staging_.data() + entries_ * put_bytes_, static_cast<std::uint32_t>(bytes));

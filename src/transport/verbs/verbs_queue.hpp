@@ -39,6 +39,9 @@ class verbs_queue {
   bool has_room(std::uint32_t count) const { return posted_ - done_ + count <= entries_; }
   result<void> put(std::uint64_t to, std::byte const* from, std::size_t bytes);
   result<void> signal(std::uint64_t to, std::uint64_t value, bool covers);
+  /// Reads a word of the peer's window: its answer comes when all earlier puts are in its memory.
+  result<void> settle();
+  bool settled() const { return done_ >= settling_; }
   /// Asks for up to put_bytes of the peer's memory; they lie at fetched() once done() is past the
   /// entry that was posted. One at a time.
   result<void> fetch(std::uint64_t from, std::size_t bytes);
@@ -75,6 +78,7 @@ class verbs_queue {
   ibv_qp* pair_ = nullptr;
   std::uint32_t inline_bytes_ = 0;
   std::uint64_t posted_ = 0, done_ = 0;
+  std::uint64_t settling_ = 0;  ///< all before it belong to the last settle
   std::unordered_map<std::uint64_t, std::uint64_t> words_;  ///< last value of each signal's word
   std::optional<error> failure_;
   std::chrono::steady_clock::time_point moved_{};  ///< when an entry was last seen to end

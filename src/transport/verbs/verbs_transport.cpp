@@ -41,8 +41,10 @@ class verbs_transport final : public transport {
   }
 
   abilities what_it_can() const override {
-    return {
-        .fetches = true, .max_put_bytes = options_.put_bytes, .inline_bytes = options_.put_bytes};
+    return {.fetches = true,
+            .settles = true,
+            .max_put_bytes = options_.put_bytes,
+            .inline_bytes = options_.put_bytes};
   }
 
   result<std::vector<std::byte>> expose(std::span<std::byte> window) override {
@@ -84,6 +86,17 @@ class verbs_transport final : public transport {
                     to.bytes, to.offset);
       return q.signal(q.window.address + to.offset, value, covers);
     });
+  }
+
+  result<post> settle(int rank) override {
+    return with_room({rank, 0, 0}, 1, [](verbs_queue& q) { return q.settle(); });
+  }
+  result<bool> settled(int rank) override {
+    FERRY_CHECK(check_rank(rank));
+    verbs_queue& q = queues_[static_cast<std::size_t>(rank)];
+    std::lock_guard lock(q.mutex);
+    FERRY_CHECK(poll(q, rank));
+    return q.settled();
   }
 
   result<void> progress() override {
