@@ -32,9 +32,10 @@ enum class reduction : std::uint8_t {
 
 /// The fp8 that a rank computes with.
 enum class fp8_flavour : std::uint8_t {
-  of_device,  ///< its device's own; OCP for a device that has none, as the CPU
+  of_device,  ///< its device's own; `either` for a device that has none, as the CPU
   ocp,        ///< codes as NVIDIA and gfx950 read them
   fnuz,       ///< codes as gfx942 reads them
+  either,     ///< both: rows come as their wire is named
 };
 
 /// The type of the choices' expert ids.

@@ -67,7 +67,7 @@ exchange_options exchange_options_of(model_config const& config, model_options c
   e.tokens = dtype::f32;
   e.wire = o.wire;
   // Its kernels read both flavours, and so the same logits come out of all devices.
-  e.fp8 = fp8_flavour::ocp;
+  e.fp8 = fp8_flavour::either;
   e.expert_rows = dtype::f32;
   e.combine_wire = o.combine_wire;
   e.output = dtype::f32;

@@ -20,6 +20,7 @@ char const* to_string(fp8_code code) {
 }  // namespace
 
 fp8_code flavour_of(device const& where, fp8_flavour wanted) {
+  if (wanted == fp8_flavour::either) return fp8_code::either;
   if (wanted == fp8_flavour::ocp) return fp8_code::ocp;
   if (wanted == fp8_flavour::fnuz || where.fp8_is_fnuz()) return fp8_code::fnuz;
   return where.kind() == device_kind::cuda ? fp8_code::ocp : fp8_code::either;

@@ -175,9 +175,11 @@ result<std::unique_ptr<device_verbs::direct_nic>> open_mlx5_nic(
                 why ? why : library);
   }
   auto const init = reinterpret_cast<init_function>(::dlsym(loaded, "mlx5dv_init_obj"));
-  if (!init)
+  if (!init) {
+    ::dlclose(loaded);
     return fail(error_code::unsupported, "no direct access to {}: {} has no mlx5dv_init_obj",
                 device->name(), library);
+  }
   return std::unique_ptr<device_verbs::direct_nic>(
       std::make_unique<mlx5_nic>(std::move(device), options, init));
 }

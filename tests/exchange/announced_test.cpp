@@ -83,6 +83,7 @@ TEST(announced, take_the_flavour_of_the_device_unless_told_another) {
   EXPECT_EQ(flavour_of(cpu, fp8_flavour::of_device), fp8_code::either);
   EXPECT_EQ(flavour_of(cpu, fp8_flavour::ocp), fp8_code::ocp);
   EXPECT_EQ(flavour_of(cpu, fp8_flavour::fnuz), fp8_code::fnuz);
+  EXPECT_EQ(flavour_of(cpu, fp8_flavour::either), fp8_code::either);
 }
 
 }  // namespace
