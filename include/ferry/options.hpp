@@ -31,6 +31,14 @@ enum class reduction : std::uint8_t {
                ///< depend on the number of ranks nor on where experts live
 };
 
+/// The fp8 that a rank computes with.
+enum class fp8_flavour : std::uint8_t {
+  of_device,  ///< its device's own; `either` for a device that has none, as the CPU
+  ocp,        ///< codes as NVIDIA and gfx950 read them
+  fnuz,       ///< codes as gfx942 reads them
+  either,     ///< both: rows come as their wire is named
+};
+
 /// The type of the choices' expert ids.
 enum class id_type : std::uint8_t { int32, int64 };
 
@@ -58,10 +66,12 @@ struct exchange_options {
   int layers = 0;
   int sampled_tokens = 0;  ///< of each step, whose choices can be looked at afterwards, 0..64
 
-  dtype tokens = dtype::bf16;             ///< rows given to dispatch: f32, bf16, fp16
-  ferry::wire wire = wire::bf16;          ///< rows in flight to the experts
+  dtype tokens = dtype::bf16;  ///< rows given to dispatch: f32, bf16, fp16
+  /// Rows in flight to the experts. `fp8_e4m3` reaches each rank in its own flavour (`fp8`);
+  /// `fp8_e4m3fnuz` is FNUZ for all.
+  ferry::wire wire = wire::bf16;
   dtype expert_rows = dtype::bf16;        ///< rows given to combine: f32, bf16, fp16
-  ferry::wire combine_wire = wire::bf16;  ///< rows in flight home: f32, bf16, fp16, fp8_e4m3(fnuz)
+  ferry::wire combine_wire = wire::bf16;  ///< likewise home: f32, bf16, fp16, fp8_e4m3(fnuz)
   dtype output = dtype::bf16;             ///< rows written by combine: f32, bf16, fp16
   id_type ids = id_type::int32;
 
@@ -71,9 +81,10 @@ struct exchange_options {
   /// grouped, in_place: rows in all; padded: rows per expert. 0 means that nothing can overflow as
   /// long as no token of the padded layout names an expert twice.
   std::int64_t capacity = 0;
-  /// True when the receiver's fp8 is FNUZ: scales of `fp8_ue8m0` arrive doubled. May differ per
-  /// rank.
-  bool receive_fnuz = false;
+  /// In which fp8 this rank receives, experts' rows and its own home; may differ from rank to rank.
+  /// FNUZ: rows of `fp8_e4m3` arrive as E4M3 FNUZ with their scales, those of `fp8_ue8m0` with the
+  /// same codes and doubled scales. `received::rows.type` says what came.
+  fp8_flavour fp8 = fp8_flavour::of_device;
 
   std::size_t opaque_row_bytes = 0;    ///< wire opaque: bytes of a row, any number
   std::size_t opaque_scale_bytes = 0;  ///< wire opaque: bytes of a row's scales, any number or 0

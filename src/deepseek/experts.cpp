@@ -6,6 +6,8 @@
 #include "base/fail.hpp"
 #include "deepseek/row_loops.hpp"
 
+#include <ferry/kernels/shape.hpp>
+
 #include <algorithm>
 
 namespace ferry::deepseek {
@@ -52,6 +54,8 @@ result<void> experts::apply(received const& in, matrix<float> out, std::span<flo
   auto const inner = scratch.subspan(static_cast<std::size_t>(linear::most_rows) *
                                      static_cast<std::size_t>(hidden_));
   std::int64_t const stride = in.rows.stride_bytes();
+  bool const fnuz = in.rows.type == dtype::e4m3fnuz;
+  wire const format = wire_ == wire::fp8_e4m3 ? e4m3_wire(fnuz) : wire_;
   bool const as_they_are =
       wire_ == wire::f32 && in.index == nullptr && stride % std::int64_t{sizeof(float)} == 0;
   for (int e = 0; e < size(); ++e) {
@@ -69,7 +73,8 @@ result<void> experts::apply(received const& in, matrix<float> out, std::span<flo
       } else {
         // Rows by index lie anywhere, others one after the other.
         std::int64_t const row = in.index != nullptr ? 0 : begin;
-        loops().decode({.format = wire_,
+        loops().decode({.format = format,
+                        .fnuz = fnuz,
                         .rows = in.rows[row],
                         .row_stride = stride,
                         .scales = in.scales.data != nullptr ? in.scales[row] : nullptr,

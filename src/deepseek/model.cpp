@@ -66,6 +66,8 @@ exchange_options exchange_options_of(model_config const& config, model_options c
   e.sampled_tokens = o.sampled_tokens;
   e.tokens = dtype::f32;
   e.wire = o.wire;
+  // Its kernels read both flavours, and so the same logits come out of all devices.
+  e.fp8 = fp8_flavour::either;
   e.expert_rows = dtype::f32;
   e.combine_wire = o.combine_wire;
   e.output = dtype::f32;

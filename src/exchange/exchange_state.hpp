@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ namespace ferry {
 /// The sizes that options and a group give.
 exchange_shape shape_of(exchange_options const& options, int rank, int num_ranks,
                         bool on_device = false);
+
+/// Resolves fp8_e4m3 to what ranks take whose fp8 is FNUZ (1) or not (0): see `mixed_rows`.
+/// Shapes   fnuz [ranks]
+void take_flavours(exchange_shape& shape, std::span<std::byte const> fnuz);
 
 /// Positions of the layout on `shape.rank`.
 /// Errors   invalid_argument they would not fit 31 bits

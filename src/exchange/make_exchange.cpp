@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the ferry authors
 
 #include "base/fail.hpp"
+#include "exchange/announced.hpp"
 #include "exchange/exchange_state.hpp"
 #include "exec/current_device.hpp"
 
@@ -46,17 +47,12 @@ std::vector<named_option> common_options(exchange_options const& o) {
           {"rails", o.rails}};
 }
 
-// Compares the options of all ranks, and learns each rank's fp8 flavour.
-result<std::vector<std::byte>> compare_options(group const& ranks, device const& where,
-                                               exchange_options const& o) {
-  std::vector<named_option> mine = common_options(o);
-  mine.push_back({"the kind of device (0 cpu, 1 hip, 2 cuda, 3 emulated)",
-                  static_cast<std::int64_t>(where.kind())});
+// Compares the options of all ranks.
+result<void> compare_options(group const& ranks, exchange_options const& o) {
+  std::vector<named_option> const mine = common_options(o);
   std::vector<std::int64_t> message;
   for (named_option const& option : mine) message.push_back(option.value);
-  message.push_back(o.receive_fnuz);
   FERRY_TRY(auto const all, ranks.all_gather(std::as_bytes(std::span(message))));
-  std::vector<std::byte> fnuz;
   for (int r = 0; r < ranks.size(); ++r) {
     bytes const& theirs = all[static_cast<std::size_t>(r)];
     std::vector<std::int64_t> values(message.size());
@@ -68,9 +64,19 @@ result<std::vector<std::byte>> compare_options(group const& ranks, device const&
       if (values[i] != mine[i].value)
         return fail(error_code::invalid_argument, "{} is {} on rank {}, but {} on rank {}",
                     mine[i].name, mine[i].value, ranks.rank(), values[i], r);
-    fnuz.push_back(static_cast<std::byte>(values.back() != 0));
   }
-  return fnuz;
+  return {};
+}
+
+// What each rank is, for how rows are made for it.
+result<void> learn_what_ranks_are(exchange_core& core) {
+  FERRY_TRY(auto const all, announce(core.ranks, {core.where.kind(), core.where.lanes(),
+                                                  flavour_of(core.where, core.options.fp8)}));
+  FERRY_CHECK(check_announced(all, core.options, core.ranks.rank()));
+  for (announced const& rank : all)
+    core.receives_fnuz.push_back(static_cast<std::byte>(rank.fp8 == fp8_code::fnuz));
+  take_flavours(core.shape, core.receives_fnuz);
+  return {};
 }
 
 int usable_cores() {
@@ -207,7 +213,8 @@ result<exchange> make_exchange(group const& ranks, device const& where,
   core.where = where;
   core.options = options;
   FERRY_CHECK(ranks.agree(check_local(core)));
-  FERRY_TRY(core.receives_fnuz, compare_options(ranks, where, options));
+  FERRY_CHECK(learn_what_ranks_are(core));
+  FERRY_CHECK(compare_options(ranks, options));
   for (int e = 0; e < core.shape.experts; ++e)
     core.owners.push_back(owner_of(e, ranks.size(), core.shape.experts));
   if (where.kind() == device_kind::cpu) {

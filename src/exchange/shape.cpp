@@ -51,6 +51,15 @@ exchange_shape shape_of(exchange_options const& options, int rank, int num_ranks
   return s;
 }
 
+void take_flavours(exchange_shape& shape, std::span<std::byte const> fnuz) {
+  std::byte const own = fnuz[static_cast<std::size_t>(shape.rank)];
+  bool const differ = std::ranges::any_of(fnuz, [own](std::byte f) { return f != own; });
+  bool const sent = shape.sent == wire::fp8_e4m3, returned = shape.returned == wire::fp8_e4m3;
+  if (sent) shape.sent = e4m3_wire(own != std::byte{0});
+  if (returned) shape.returned = e4m3_wire(own != std::byte{0});
+  shape.mixed = static_cast<mixed_rows>(differ * (sent + 2 * returned));
+}
+
 result<positions> positions_of(exchange_options const& options, exchange_shape const& shape) {
   positions p;
   std::int64_t const experts = shape.local_experts(shape.rank);

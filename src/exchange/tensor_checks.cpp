@@ -173,6 +173,7 @@ received view_of(exchange_core const& core, step_frame const& frame) {
   bool const opaque = shape.sent == wire::opaque;
   std::byte* const window = core.own_rows();
   bool const in_place = frame.layout.in_place;
+  bool const fnuz = core.receives_fnuz[static_cast<std::size_t>(shape.rank)] != std::byte{0};
   received r;
   std::size_t const row_stride = in_place ? frame.slot.stride(slot_field::rows) : m.row_stride;
   std::size_t const scale_stride =
@@ -181,8 +182,7 @@ received view_of(exchange_core const& core, step_frame const& frame) {
       in_place ? std::int64_t{shape.ranks} * shape.round_tokens : frame.layout.capacity;
   r.rows = {in_place ? window + frame.at(slot_field::rows) : m.rows, rows,
             opaque ? static_cast<std::int64_t>(shape.row_bytes) : shape.hidden,
-            shape.sent == wire::fp8_ue8m0 && core.options.receive_fnuz ? dtype::e4m3fnuz
-                                                                       : element_of(shape.sent),
+            shape.sent == wire::fp8_ue8m0 && fnuz ? dtype::e4m3fnuz : element_of(shape.sent),
             static_cast<std::int64_t>(row_stride)};
   if (shape.scale_bytes)
     r.scales = {in_place ? window + frame.at(slot_field::scales) : m.scales, rows,

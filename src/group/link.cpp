@@ -90,8 +90,8 @@ void link::breach(std::string why) {
 void link::read() {
   std::lock_guard const lock(guard_);
   std::array<std::byte, 65536> piece;
-  // A stranger is heard out for one frame; whoever is known may send as much as he likes.
-  while (peer_ == presence::here && (frames_.empty() || limit_ > max_stranger_bytes)) {
+  parse();  // what a stranger said behind his first frame, if he is none any more
+  while (takes_more()) {
     ssize_t const got = ::recv(socket(), piece.data(), piece.size(), MSG_DONTWAIT);
     if (got > 0) {
       unread_.insert(unread_.end(), piece.data(), piece.data() + got);
@@ -107,8 +107,13 @@ void link::read() {
   }
 }
 
+// A stranger is heard out for one frame at a time; whoever is known may send as much as he likes.
+bool link::takes_more() const {
+  return peer_ == presence::here && (frames_.empty() || limit_ > max_stranger_bytes);
+}
+
 void link::parse() {
-  while (peer_ == presence::here) {
+  while (takes_more()) {
     auto const rest = std::span<std::byte const>(unread_).subspan(parsed_);
     if (!begins_a_frame(rest)) return breach("it does not speak ferry's protocol");
     if (rest.size() < sizeof(frame_head)) break;
@@ -136,6 +141,7 @@ void link::parse() {
 
 std::optional<frame> link::next() {
   std::lock_guard const lock(guard_);
+  if (frames_.empty()) parse();
   if (frames_.empty()) return std::nullopt;
   auto first = std::move(frames_.front());
   frames_.pop_front();
@@ -206,7 +212,14 @@ presence link::look() {
   if (peer_ != presence::here) return peer_;
   pollfd ended{socket(), POLLRDHUP, 0};
   if (::poll(&ended, 1, 0) > 0 && ended.revents != 0) read();
+  end_if_silent();
   return peer_;
+}
+
+void link::end_if_silent() {
+  if (peer_ != presence::here || !is_silent(socket())) return;
+  std::lock_guard const lock(guard_);
+  end(presence::gone, "its machine does not acknowledge what was sent", false);
 }
 
 result<bool> move_frames(std::span<link* const> links, int listener, deadline end) {
@@ -219,6 +232,8 @@ result<bool> move_frames(std::span<link* const> links, int listener, deadline en
                        static_cast<short>(POLLIN | POLLRDHUP | writing), 0});
   }
   FERRY_CHECK(wait_for(sockets, end));
+  if (std::ranges::all_of(sockets, [](pollfd const& s) { return s.revents == 0; }))
+    for (link* const l : links) l->end_if_silent();
   for (std::size_t i = 0; i < links.size(); ++i) {
     auto const happened = sockets[i + 1].revents;
     if (happened & POLLOUT) links[i]->write();

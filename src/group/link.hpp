@@ -68,7 +68,8 @@ class link {
 
   void trust() { limit_ = max_frame_bytes; }
   void read();
-  /// The next whole frame, but goodbyes.
+  /// The next whole frame, but goodbyes. A stranger's second frame is looked at when it is asked
+  /// for, so that trust can come between the two.
   std::optional<frame> next();
 
   void queue(frame_kind kind, std::uint64_t number, std::shared_ptr<bytes const> payload);
@@ -81,6 +82,8 @@ class link {
 
   /// As `presence peer()`, after one look at the socket.
   presence look();
+  /// Gives up a peer whose machine answers nothing any more.
+  void end_if_silent();
 
  private:
   struct outgoing {
@@ -89,6 +92,7 @@ class link {
     std::size_t sent = 0;
   };
   void end(presence how, std::string why, bool for_certain);
+  bool takes_more() const;
   void parse();
   void breach(std::string why);
   void write_locked();

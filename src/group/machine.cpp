@@ -39,6 +39,10 @@ result<secret> fresh_secret() {
   return made;
 }
 
+bool equal(secret const& a, secret const& b) {
+  return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
+}
+
 std::string to_hex(secret const& s) {
   return fmt::format("{:016x}{:016x}", s[0], s[1]);
 }

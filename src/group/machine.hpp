@@ -25,6 +25,8 @@ std::uint64_t network_namespace();
 /// 128 bits that nobody can guess.
 using secret = std::array<std::uint64_t, 2>;
 result<secret> fresh_secret();
+/// Takes as long for any two secrets.
+bool equal(secret const& a, secret const& b);
 std::string to_hex(secret const& s);
 
 }  // namespace ferry

@@ -25,6 +25,8 @@ struct rendezvous {
   secret job{};  ///< equal on all ranks of the job; zeros where nothing could carry one
   std::string shared_secret{};  ///< empty: nobody is asked to prove anything
   descriptor listener{};        ///< rank 0: listens at `where` already, or none
+  /// How the addresses of `where` are found.
+  result<std::vector<socket_address>> (*find)(endpoint const&, deadline) = resolve;
 };
 
 /// A link to every other rank, in rank order; none to oneself.

@@ -57,10 +57,14 @@ result<void> rendezvous_guest::say_hello() {
   std::string why = "nobody answers";
   auto pause = first_pause;
   for (;;) {
-    auto const hosts = resolve(place_.where, end_);
-    if (!hosts) why = hosts.error().message;
-    for (auto const& host : hosts ? *hosts : std::vector<socket_address>{}) {
-      auto const met = try_hello(host);
+    auto const found = place_.find(place_.where, end_);
+    if (!found) why = found.error().message;
+    auto const hosts = found ? *found : std::vector<socket_address>{};
+    for (std::size_t i = 0; i < hosts.size(); ++i) {
+      auto const& host = hosts[i];
+      // Where a name stands for several addresses, a silent one must leave time for the others.
+      auto const left = static_cast<int>(hosts.size() - i);
+      auto const met = try_hello(host, left == 1 ? end_ : after(until(end_) / left));
       if (met && *met) return {};
       if (!met && met.error().code != error_code::io && met.error().code != error_code::timeout)
         return met.error();
@@ -73,8 +77,8 @@ result<void> rendezvous_guest::say_hello() {
   }
 }
 
-result<bool> rendezvous_guest::try_hello(socket_address const& host) {
-  FERRY_TRY(auto socket, connect_to(host, std::min(end_, after(attempt))));
+result<bool> rendezvous_guest::try_hello(socket_address const& host, deadline end) {
+  FERRY_TRY(auto socket, connect_to(host, std::min(end, after(attempt))));
   // The others see this rank at the address from which it reached rank 0: it listens there.
   FERRY_TRY(auto mine, local_address(socket.number()));
   mine.set_port(0);
@@ -92,10 +96,11 @@ result<bool> rendezvous_guest::try_hello(socket_address const& host) {
     said.proves = 1;
     FERRY_TRY(said.nonce, fresh_secret());
   }
-  links_[0] = std::make_unique<link>(std::move(socket));
+  // Whoever takes the connection may be anybody, until he has shown that he is rank 0.
+  links_[0] = std::make_unique<link>(std::move(socket), max_stranger_bytes);
   links_[0]->queue(frame_kind::hello, packer{}.add(said).packed());
   links_[0]->write();
-  return wait_for_welcome(said);
+  return wait_for_welcome(said, end);
 }
 
 result<void> rendezvous_guest::answer(hello const& said, frame const& asked) {
@@ -127,7 +132,7 @@ secret rendezvous_guest::sign(int from, int to) const {
   return sign_greeting(place_.shared_secret, {table_.session, from, to});
 }
 
-result<bool> rendezvous_guest::wait_for_welcome(hello const& said) {
+result<bool> rendezvous_guest::wait_for_welcome(hello const& said, deadline end) {
   link* const host = links_[0].get();
   for (;;) {
     if (auto const got = host->next()) {
@@ -137,6 +142,7 @@ result<bool> rendezvous_guest::wait_for_welcome(hello const& said) {
       }
       if (got->kind == frame_kind::welcome) {
         FERRY_CHECK(check_welcome(said, *got));
+        host->trust();
         return true;
       }
       return fail(error_code::malformed_input, "who answers at {} is no rank 0: a frame of kind {}",
@@ -152,8 +158,8 @@ result<bool> rendezvous_guest::wait_for_welcome(hello const& said) {
       return fail(error_code::malformed_input, "who answers at {} is no rank 0: {}",
                   to_string(place_.where), host->farewell(0).message);
     }
-    if (passed(end_)) return fail(error_code::timeout, "it takes the connection, but says nothing");
-    FERRY_TRY(bool const nobody, move_frames({&host, 1}, -1, end_));
+    if (passed(end)) return fail(error_code::timeout, "it takes the connection, but says nothing");
+    FERRY_TRY(bool const nobody, move_frames({&host, 1}, -1, end));
     static_cast<void>(nobody);
   }
 }
@@ -215,7 +221,7 @@ result<void> rendezvous_guest::connect_lower_ranks() {
     if (!socket)
       return explained(
           fail(error_code::unreachable, "rank {} is gone: {}", peer, socket.error().message));
-    links_[at] = std::make_unique<link>(*std::move(socket));
+    links_[at] = std::make_unique<link>(*std::move(socket), max_stranger_bytes);
     links_[at]->queue(frame_kind::greeting,
                       packer{}.add(greeting{sign(place_.rank, peer), place_.rank, peer}).packed());
   }
@@ -236,9 +242,10 @@ void rendezvous_guest::listen_to_visitors() {
   for (auto v = visitors_.begin(); v != visitors_.end();) {
     auto const said = first_of<greeting>(*v->line, frame_kind::greeting);
     bool const over = said.message || said.wrong || passed(v->end);
-    if (auto const& g = said.message;
-        g && g->to == place_.rank && g->from > place_.rank && g->from < place_.size &&
-        g->session == sign(g->from, place_.rank) && !links_[static_cast<std::size_t>(g->from)]) {
+    if (auto const& g = said.message; g && g->to == place_.rank && g->from > place_.rank &&
+                                      g->from < place_.size &&
+                                      equal(g->session, sign(g->from, place_.rank)) &&
+                                      !links_[static_cast<std::size_t>(g->from)]) {
       auto const peer = static_cast<std::size_t>(g->from);
       v->line->trust();
       v->line->queue(
@@ -262,8 +269,9 @@ result<void> rendezvous_guest::listen_to_lower_ranks() {
     auto const at = static_cast<std::size_t>(peer);
     if (greeted_[at]) continue;
     auto const said = first_of<greeting>(*links_[at], frame_kind::greeting);
-    if (said.message && said.message->session == sign(peer, place_.rank) &&
+    if (said.message && equal(said.message->session, sign(peer, place_.rank)) &&
         said.message->from == peer) {
+      links_[at]->trust();
       greeted_[at] = true;
     } else if (said.message || said.wrong) {
       return explained(links_[at]->peer() != presence::here

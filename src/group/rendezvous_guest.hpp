@@ -26,9 +26,10 @@ class rendezvous_guest {
   };
 
   result<void> say_hello();
-  /// One attempt. Nothing when somebody took the connection and closed it without a word.
-  result<bool> try_hello(socket_address const& host);
-  result<bool> wait_for_welcome(hello const& said);
+  /// One attempt, until `end`. Nothing when somebody took the connection and closed it without a
+  /// word.
+  result<bool> try_hello(socket_address const& host, deadline end);
+  result<bool> wait_for_welcome(hello const& said, deadline end);
   result<void> answer(hello const& said, frame const& asked);
   result<void> check_welcome(hello const& said, frame const& got) const;
   /// What ranks `from` and `to` know each other by.

@@ -120,7 +120,7 @@ result<void> rendezvous_host::judge(hello const& said) const {
     return fail(error_code::invalid_argument,
                 "rank {} speaks version {} of the rendezvous, rank 0 version {}", said.rank,
                 said.version, rendezvous_version);
-  if (said.job != place_.job)
+  if (!equal(said.job, place_.job))
     return fail(error_code::invalid_argument, "rank {} belongs to another job than rank 0 at {}",
                 said.rank, to_string(place_.where));
   bool const asks = !place_.shared_secret.empty();

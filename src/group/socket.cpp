@@ -101,12 +101,15 @@ void set(int socket, int level, int option, int value) {
 }
 
 /// A machine that lost its power says no goodbye: keep-alive finds it missing after some 11 s.
+constexpr int idle_seconds = 5, probe_seconds = 2, probes = 3;
+constexpr std::uint32_t longest_silence_ms = 1000 * (idle_seconds + probes * probe_seconds);
+
 void prepare(int socket) {
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 5);
-  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 2);
-  set(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, idle_seconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, probe_seconds);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, probes);
 }
 
 result<descriptor> new_socket(int family) {
@@ -222,6 +225,15 @@ result<descriptor> accept_one(int listener, socket_address& from) {
   if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
     return fail_errno(error_code::io, "cannot accept a connection", errno);
   return descriptor{};  // somebody came and went
+}
+
+bool is_silent(int socket) {
+  tcp_info about{};
+  socklen_t length = sizeof about;
+  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &about, &length) != 0) return false;
+  // One that is still connecting has never heard anything.
+  return about.tcpi_state == TCP_ESTABLISHED && about.tcpi_unacked > 0 &&
+         about.tcpi_retransmits > 0 && about.tcpi_last_ack_recv >= longest_silence_ms;
 }
 
 result<void> wait_for(std::span<pollfd> sockets, deadline end) {

@@ -67,6 +67,11 @@ result<descriptor> connect_to(socket_address const& to, deadline end);
 /// Errors  io this process has no descriptors or memory left
 result<descriptor> accept_one(int listener, socket_address& from);
 
+/// Whether what was sent has been sent again for longer than keep-alive would wait, and nothing at
+/// all came back: data under way keeps keep-alive from asking. (TCP_USER_TIMEOUT would also end the
+/// connection to a rank that lives, but is too busy to read.)
+bool is_silent(int socket);
+
 /// poll() that goes on after signals. Returns when something is ready or `end` has passed.
 result<void> wait_for(std::span<pollfd> sockets, deadline end);
 

@@ -32,6 +32,7 @@ void run(send_rows const& k, Team const& t, Net const& net) {
     case send_form::e4m3: return k.run<quantised_e4m3>(t, net);
     case send_form::e4m3fnuz: return k.run<quantised_e4m3fnuz>(t, net);
     case send_form::power: return k.run<quantised_power>(t, net);
+    case send_form::both: return k.run<quantised_both>(t, net);
   }
 }
 template <class Team, class Net>

@@ -48,6 +48,7 @@ FERRY_GPU_KERNEL(ferry_send_copied, 4, send_rows, template run<copied_rows>);
 FERRY_GPU_KERNEL(ferry_send_e4m3, 3, send_rows, template run<quantised_e4m3>);
 FERRY_GPU_KERNEL(ferry_send_e4m3fnuz, 3, send_rows, template run<quantised_e4m3fnuz>);
 FERRY_GPU_KERNEL(ferry_send_power, 3, send_rows, template run<quantised_power>);
+FERRY_GPU_KERNEL(ferry_send_both, 3, send_rows, template run<quantised_both>);
 FERRY_GPU_KERNEL(ferry_receive, 4, receive_rows, operator());
 FERRY_GPU_KERNEL(ferry_credit, 4, credit_round, operator());
 FERRY_GPU_KERNEL(ferry_return, 4, return_rows, template run<memory_sums>);
@@ -61,9 +62,9 @@ void const* address_of(F* kernel) {
   return reinterpret_cast<void const*>(kernel);
 }
 // By the order of send_form, return_form and gather_form.
-void const* const send_kernels[] = {address_of(ferry_send), address_of(ferry_send_copied),
-                                    address_of(ferry_send_e4m3), address_of(ferry_send_e4m3fnuz),
-                                    address_of(ferry_send_power)};
+void const* const send_kernels[] = {address_of(ferry_send),       address_of(ferry_send_copied),
+                                    address_of(ferry_send_e4m3),  address_of(ferry_send_e4m3fnuz),
+                                    address_of(ferry_send_power), address_of(ferry_send_both)};
 void const* const receive_kernels[] = {address_of(ferry_receive)};
 void const* const credit_kernels[] = {address_of(ferry_credit)};
 void const* const return_kernels[] = {address_of(ferry_return), address_of(ferry_return_bf16)};

@@ -32,6 +32,7 @@ result<void> known(exchange_options const& o) {
   FERRY_CHECK(in_range("ids", static_cast<int>(o.ids), 0, static_cast<int>(id_type::int64)));
   FERRY_CHECK(
       in_range("layout", static_cast<int>(o.layout), 0, static_cast<int>(layout::in_place)));
+  FERRY_CHECK(in_range("fp8", static_cast<int>(o.fp8), 0, static_cast<int>(fp8_flavour::either)));
   FERRY_CHECK(in_range("via", static_cast<int>(o.via), 0, static_cast<int>(reach::network)));
   return in_range("reduction", static_cast<int>(o.reduction), 0,
                   static_cast<int>(reduction::per_choice));

@@ -26,6 +26,8 @@ KERNELS = {
     "ferry_send_e4m3fnuz": Expected("registers", True, 168),
     # a scale is one byte, and so is each rank's flavour
     "ferry_send_power": Expected("registers", True, 168, ["store", "load"]),
+    # each rank's flavour is one byte
+    "ferry_send_both": Expected("registers", True, 168, ["load"]),
     # maps of chunks have 16 bits
     "ferry_receive": Expected("moved", False, 128, ["store"]),
     "ferry_credit": Expected(None, False),

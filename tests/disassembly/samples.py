@@ -137,3 +137,50 @@ BAD_PTX = [
         "before the fence",
     ),
 ]
+
+GOOD_POST_GCN = """
+  flat_store_dwordx4 v[0:1], v[4:7]
+  flat_store_dwordx4 v[18:19], v[8:11]
+  buffer_wbl2 sc0 sc1
+  s_waitcnt vmcnt(0)
+  global_store_dword v[2:3], v12, off sc0 sc1
+  buffer_wbl2 sc0 sc1
+  s_waitcnt vmcnt(0)
+  global_store_dwordx2 v[14:15], v[16:17], off sc0 sc1 nt
+  s_endpgm
+"""
+
+BAD_POST_GCN = [
+    ("  buffer_wbl2 sc0 sc1\n  s_waitcnt vmcnt(0)\n  global_store_dword v[2:3]", "  global_store_dword v[2:3]",
+     "a word while part of an entry"),
+    ("  buffer_wbl2 sc0 sc1\n  s_waitcnt vmcnt(0)\n  global_store_dword v[2:3]",
+     "  s_waitcnt vmcnt(0)\n  global_store_dword v[2:3]", "a word while part of an entry"),
+    ("  s_waitcnt vmcnt(0)\n  global_store_dwordx2", "  global_store_dwordx2", "no fence since the index"),
+    ("  global_store_dword v[2:3], v12, off sc0 sc1\n", "", "whose index was not stored"),
+    (" nt\n", "\n", "no doorbell"),
+    ("  global_store_dword v[2:3], v12, off sc0 sc1\n",
+     "  global_store_dword v[2:3], v12, off sc0 sc1\n  flat_store_dword v[18:19], v4\n",
+     "a doorbell for an entry whose index"),
+]
+
+GOOD_POST_PTX = """
+.visible .entry sample(
+	.param .align 8 .b8 sample_param_0[8]
+)
+{
+	st.v4.u32 	[%rd1], {%r1, %r2, %r3, %r4};
+	fence.acq_rel.sys;
+	st.relaxed.sys.global.u32 [%rd2], %r5;
+	fence.acq_rel.sys;
+	st.mmio.relaxed.sys.global.u64 [%rd3], %rd4;
+	ret;
+
+}
+"""
+
+BAD_POST_PTX = [
+    ("%r4};\n	fence.acq_rel.sys;", "%r4};", "a word while part of an entry"),
+    ("%r5;\n	fence.acq_rel.sys;", "%r5;", "no fence since the index"),
+    ("	st.relaxed.sys.global.u32 [%rd2], %r5;\n", "", "whose index was not stored"),
+    ("st.mmio.relaxed", "st.relaxed", "no doorbell"),
+]

@@ -5,6 +5,7 @@
 import re
 import sys
 
+import doorbell
 import gcn
 import kernels
 import ptx
@@ -61,6 +62,16 @@ def main():
         if samples.GOOD_PTX.count(old) == 0:
             wrong.append(f"sm_90: nothing to replace: {old!r}")
         expect(f"sm_90 {new!r}", said_of_ptx(samples.GOOD_PTX.replace(old, new, 1)), wanted)
+    said_of_post = lambda of, text: list(doorbell.breaches(of.read(text)[NAME], of, True))
+    for of, good, bad, printed in (
+        (doorbell.Gcn, samples.GOOD_POST_GCN, samples.BAD_POST_GCN, disassembly),
+        (doorbell.Ptx, samples.GOOD_POST_PTX, samples.BAD_POST_PTX, str),
+    ):
+        expect("a post", said_of_post(of, printed(good)), None)
+        for old, new, wanted in bad:
+            if good.count(old) == 0:
+                wrong.append(f"a post: nothing to replace: {old!r}")
+            expect(f"a post {new!r}", said_of_post(of, printed(good.replace(old, new, 1))), wanted)
     shown = ["gfx942, clang 1:", "", "| a |", "|---|", "| 1 |", "text"]
     said_of_document = lambda compiler, rows: list(
         table.breaches(shown, "gfx942", compiler, table.lines_of(["a"], rows))
@@ -73,7 +84,8 @@ def main():
     if table.updated(shown, "gfx942", "clang 2", ["| b |"]) != ["gfx942, clang 2:", "", "| b |", "text"]:
         wrong.append("a document is not updated")
 
-    print("\n".join(wrong) or f"{len(samples.BAD_GCN) + len(samples.BAD_RESOURCES) + len(samples.BAD_PTX)} bad samples found")
+    bad = (samples.BAD_GCN, samples.BAD_RESOURCES, samples.BAD_PTX, samples.BAD_POST_GCN, samples.BAD_POST_PTX)
+    print("\n".join(wrong) or f"{sum(map(len, bad))} bad samples found")
     return 1 if wrong else 0
 
 

@@ -481,7 +481,7 @@ TEST(exchange, passes_nan_on_in_the_scale_of_rows_for_both_flavours) {
     o.hidden = 130;
     o.topk = 1;
     o.wire = wire::fp8_ue8m0;
-    o.receive_fnuz = fnuz;
+    o.fp8 = fnuz ? fp8_flavour::fnuz : fp8_flavour::ocp;
     lone_rank rank(o);
     std::vector<float> x(2 * 130, 2.0f), made(2 * 130), y(2 * 130);
     x[7] = std::numeric_limits<float>::quiet_NaN();

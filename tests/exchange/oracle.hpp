@@ -197,6 +197,7 @@ struct rank_step {
   std::vector<float> weights;     ///< [T, K]; ones where none are given
   std::vector<float> rows;        ///< [T, hidden]; integers of at most 100
   std::vector<wire_row> sent;     ///< [T]
+  std::vector<wire_row> as_fnuz;  ///< [T], fp8_e4m3: what a FNUZ receiver gets; else empty
   bool adds = false;
   std::vector<float> added;  ///< [T, hidden]
 };
@@ -245,6 +246,17 @@ struct world {
     int rank = 0;
     while (first_expert(rank + 1) <= id) ++rank;
     return rank;
+  }
+  bool is_fnuz(int rank) const {
+    return static_cast<std::size_t>(rank) < fnuz.size() && fnuz[static_cast<std::size_t>(rank)];
+  }
+  /// The format of rows that reach `rank`.
+  wire format_at(int rank, wire asked) const {
+    return asked == wire::fp8_e4m3 && is_fnuz(rank) ? wire::fp8_e4m3fnuz : asked;
+  }
+  wire_row const& row_at(int rank, rank_step const& from, int token) const {
+    bool const other = !from.as_fnuz.empty() && is_fnuz(rank);
+    return (other ? from.as_fnuz : from.sent)[static_cast<std::size_t>(token)];
   }
   bool is_expert(std::int64_t id) const { return id >= 0 && id < options.num_experts; }
   std::size_t row_bytes() const {
@@ -298,10 +310,11 @@ inline rank_step rank_step_of(world const& w, dice& from, int rank, std::vector<
   }
   for (std::size_t t = 0; t < tokens; ++t) {
     if (o.wire != wire::opaque) {
-      made.sent.push_back(
-          in_wire({made.rows.begin() + static_cast<std::ptrdiff_t>(t * hidden),
-                   made.rows.begin() + static_cast<std::ptrdiff_t>((t + 1) * hidden)},
-                  o.wire));
+      std::vector<float> const row(
+          made.rows.begin() + static_cast<std::ptrdiff_t>(t * hidden),
+          made.rows.begin() + static_cast<std::ptrdiff_t>((t + 1) * hidden));
+      made.sent.push_back(in_wire(row, o.wire));
+      if (o.wire == wire::fp8_e4m3) made.as_fnuz.push_back(in_wire(row, wire::fp8_e4m3fnuz));
       continue;
     }
     wire_row opaque;
@@ -371,9 +384,11 @@ inline rank_received expect_received(world const& w, step const& s, int rank) {
 
 /// What an expert makes of a token's row, in the type of expert rows. Columns of one token.
 inline std::vector<float> expert_row(world const& w, rank_step const& from, int token, int id) {
-  wire_row const& sent = from.sent[static_cast<std::size_t>(token)];
-  std::vector<float> x = out_of_wire(sent.row.data(), sent.scales.data(), w.options.wire,
-                                     w.options.hidden, w.row_bytes());
+  int const rank = w.rank_of(id);
+  wire_row const& sent = w.row_at(rank, from, token);
+  std::vector<float> x =
+      out_of_wire(sent.row.data(), sent.scales.data(), w.format_at(rank, w.options.wire),
+                  w.options.hidden, w.row_bytes());
   affine const of_expert = expert_map(id);
   for (float& v : x) v = of_expert(v);
   visit_type(w.options.expert_rows, [&]<class T>(T) {
@@ -383,11 +398,11 @@ inline std::vector<float> expert_row(world const& w, rank_step const& from, int 
   return x;
 }
 
-/// A row as it comes home.
-inline std::vector<float> home(world const& w, std::vector<float> const& row) {
-  wire_row const sent = in_wire(row, w.options.combine_wire);
-  return out_of_wire(sent.row.data(), sent.scales.data(), w.options.combine_wire, w.options.hidden,
-                     0);
+/// A row as it comes home to `rank`.
+inline std::vector<float> home(world const& w, int rank, std::vector<float> const& row) {
+  wire const format = w.format_at(rank, w.options.combine_wire);
+  wire_row const sent = in_wire(row, format);
+  return out_of_wire(sent.row.data(), sent.scales.data(), format, w.options.hidden, 0);
 }
 
 /// One token's result: per rank or per choice, in the order that the design fixes.
@@ -412,7 +427,7 @@ inline std::vector<float> expect_output(world const& w, step const& s, int sourc
       int const rank = w.rank_of(id);
       std::vector<float> row(hidden, 0.0f);
       if (arrived(rank, k)) row = expert_row(w, from, token, static_cast<int>(id));
-      add(sum, from.weights[at(k)], home(w, row));
+      add(sum, from.weights[at(k)], home(w, source, row));
     }
   } else {
     for (int rank = 0; rank < w.ranks; ++rank) {
@@ -425,7 +440,7 @@ inline std::vector<float> expect_output(world const& w, step const& s, int sourc
         if (arrived(rank, k))
           add(partial, from.weights[at(k)], expert_row(w, from, token, static_cast<int>(id)));
       }
-      if (any) add(sum, 1.0f, home(w, partial));
+      if (any) add(sum, 1.0f, home(w, source, partial));
     }
   }
   if (from.adds)

@@ -97,7 +97,7 @@ inline world random_world(std::uint64_t seed) {
 /// The options of one rank: what receivers choose for themselves may differ.
 inline exchange_options options_of(world const& w, int rank) {
   exchange_options o = w.options;
-  o.receive_fnuz = w.fnuz[static_cast<std::size_t>(rank)];
+  if (w.is_fnuz(rank)) o.fp8 = fp8_flavour::fnuz;
   o.faults.seed += static_cast<std::uint64_t>(rank);
   return o;
 }

@@ -152,13 +152,10 @@ class step_check {
       if (from.source < 0) continue;
       std::int64_t const row = in_place ? view.index[p] : static_cast<std::int64_t>(p);
       if (in_place) check(row == from.source * w_.options.max_tokens + from.token, "index");
-      wire_row const& sent = current()
-                                 .brought[static_cast<std::size_t>(from.source)]
-                                 .sent[static_cast<std::size_t>(from.token)];
+      wire_row const& sent =
+          w_.row_at(rank_, current().brought[static_cast<std::size_t>(from.source)], from.token);
       std::vector<std::byte> const& scales =
-          w_.options.wire == wire::fp8_ue8m0 && w_.fnuz[static_cast<std::size_t>(rank_)]
-              ? sent.fnuz_scales
-              : sent.scales;
+          w_.options.wire == wire::fp8_ue8m0 && w_.is_fnuz(rank_) ? sent.fnuz_scales : sent.scales;
       if (std::memcmp(view.rows[row], sent.row.data(), row_bytes) != 0)
         wrong_.add(here() + fmt::format("position {} is not token {} of rank {}", p, from.token,
                                         from.source));

@@ -68,8 +68,14 @@ TEST(shared_secret, is_not_brought_to_a_rank_0_that_has_none) {
   });
 }
 
+struct answer {
+  ferry::frame_kind kind;
+  std::size_t bytes;
+};
+constexpr answer asks{ferry::frame_kind::challenge, 16}, welcomes{ferry::frame_kind::welcome, 32};
+
 /// Takes one connection as a rank 0 that says `answers` without having been told any secret.
-void pose_as_rank_0(reserved_port const& port, std::vector<ferry::frame_kind> const& answers) {
+void pose_as_rank_0(reserved_port const& port, std::vector<answer> const& answers) {
   auto const where = ferry::parse_endpoint(port.address()).value();
   auto const listener =
       ferry::listen_at(ferry::resolve(where, ferry::after(1s)).value().front()).value();
@@ -77,8 +83,8 @@ void pose_as_rank_0(reserved_port const& port, std::vector<ferry::frame_kind> co
   ferry::wait_for({&ready, 1}, ferry::after(5s)).value();
   ferry::socket_address from;
   ferry::link line(ferry::accept_one(listener.number(), from).value());
-  for (auto const kind : answers) {
-    line.queue(kind, ferry::bytes(kind == ferry::frame_kind::challenge ? 16 : 32));
+  for (auto const& [kind, bytes] : answers) {
+    line.queue(kind, ferry::bytes(bytes));
     line.write();
   }
   std::this_thread::sleep_for(300ms);
@@ -86,13 +92,26 @@ void pose_as_rank_0(reserved_port const& port, std::vector<ferry::frame_kind> co
 
 TEST(shared_secret, is_asked_of_rank_0_as_well) {
   for (auto const& answers :
-       {std::vector{ferry::frame_kind::welcome},
-        std::vector{ferry::frame_kind::challenge, ferry::frame_kind::welcome}}) {
+       {std::vector{welcomes}, std::vector{asks, welcomes},
+        // Behind it what only a rank 0 may send that has proved to be one.
+        std::vector{asks, welcomes, answer{ferry::frame_kind::table, 100'000}}}) {
     reserved_port const port;
     on_threads(2, [&](int who) {
       if (who == 0) return pose_as_rank_0(port, answers);
       expect_refused(ferry::join(ferry::tcp(port.address(), 1, 2, "mine"), {.timeout = 3s}),
                      "does not know the shared secret");
+    });
+  }
+}
+
+TEST(shared_secret, lets_nobody_send_much_before_it_is_proved) {
+  for (auto const& answers : {std::vector{answer{ferry::frame_kind::welcome, 4097}},
+                              std::vector{asks, answer{ferry::frame_kind::welcome, 4097}}}) {
+    reserved_port const port;
+    on_threads(2, [&](int who) {
+      if (who == 0) return pose_as_rank_0(port, answers);
+      expect_refused(ferry::join(ferry::tcp(port.address(), 1, 2, "mine"), {.timeout = 10s}),
+                     "it sends a frame of 4097 bytes, more than 4096");
     });
   }
 }

@@ -194,6 +194,7 @@ class all_ranks {
       for (int e = 0; e < w.options.num_experts; ++e)
         core.owners.push_back(owner_of(e, w.ranks, w.options.num_experts));
       for (bool f : w.fnuz) core.receives_fnuz.push_back(static_cast<std::byte>(f));
+      take_flavours(core.shape, core.receives_fnuz);
       rank(r).window = buffer::allocate(core.window.bytes()).value();
     }
     for (int r = 0; r < w.ranks; ++r) {

@@ -32,7 +32,7 @@ struct counted_step {
   std::vector<std::byte> scales = std::vector<std::byte>(tokens * 8);
   std::vector<float> weights = std::vector<float>(tokens * topk, 1.0f);
 
-  explicit counted_step(wire sent, layout l = layout::grouped) {
+  explicit counted_step(wire sent, layout l = layout::grouped, bool mixed = false) {
     w.ranks = num_ranks;
     w.options = {
         .num_experts = 2 * num_ranks, .topk = topk, .hidden = hidden, .max_tokens = tokens};
@@ -44,6 +44,7 @@ struct counted_step {
       w.options.opaque_scale_bytes = 8;
     }
     w.fnuz.assign(num_ranks, false);
+    w.fnuz[1] = w.fnuz[2] = mixed;
     ranks.emplace(w, code_level::v2);
     for (std::size_t i = 0; i < rows.size(); ++i)
       rows[i] = from_float<bf16>(static_cast<float>(i % 113) - 50);
@@ -105,9 +106,12 @@ TEST(copies, sending_fetches_each_row_once_and_writes_it_once_for_each_destinati
 
 // A row that is spoilt after its first copy still arrives everywhere as it was.
 TEST(copies, quantised_sending_reads_each_row_once) {
-  for (wire w : {wire::fp8_e4m3, wire::fp8_e4m3fnuz, wire::fp8_ue8m0}) {
-    counted_step s(w);
-    counted_step untouched(w);
+  for (auto const& [w, mixed] : {std::pair{wire::fp8_e4m3, false},
+                                 {wire::fp8_e4m3, true},
+                                 {wire::fp8_e4m3fnuz, false},
+                                 {wire::fp8_ue8m0, true}}) {
+    counted_step s(w, layout::grouped, mixed);
+    counted_step untouched(w, layout::grouped, mixed);
     copy_log log, plain;
     untouched.send(plain);
     auto const token_of = [&](copied_row const& c) {

@@ -166,6 +166,9 @@ table shape() {
        FIELD(exchange_shape, per_choice, "1: every choice's row comes home"),
        FIELD(exchange_shape, sent, "wire of rows to the experts"),
        FIELD(exchange_shape, returned, "wire of rows home"),
+       FIELD(exchange_shape, mixed,
+             "bit 0: E4M3 rows to the experts are of both flavours, `sent` is this rank's; bit 1: "
+             "rows home, `returned`"),
        FIELD(exchange_shape, most_blocks, "most blocks of a launch; 0: all launches have the same"),
        FIELD(exchange_shape, row_bytes, "of a row to the experts"),
        FIELD(exchange_shape, scale_bytes, "of its scales"),

@@ -42,6 +42,15 @@ TEST(row_forms, quantise_bf16_in_whole_blocks) {
   EXPECT_EQ(form_of(sending(wire::fp8_e4m3, dtype::bf16, 7168), 64), send_form::e4m3);
   EXPECT_EQ(form_of(sending(wire::fp8_e4m3fnuz, dtype::bf16, 128), 64), send_form::e4m3fnuz);
   EXPECT_EQ(form_of(sending(wire::fp8_ue8m0, dtype::bf16, 256), 64), send_form::power);
+  for (wire own : {wire::fp8_e4m3, wire::fp8_e4m3fnuz}) {
+    send_rows to_both = sending(own, dtype::bf16, 7168);
+    to_both.frame.shape.mixed = mixed_rows::returned;
+    EXPECT_NE(form_of(to_both, 64), send_form::both);
+    to_both.frame.shape.mixed = mixed_rows::sent;
+    EXPECT_EQ(form_of(to_both, 64), send_form::both);
+    to_both.token_stride += 8;
+    EXPECT_EQ(form_of(to_both, 64), send_form::memory);
+  }
   EXPECT_EQ(form_of(sending(wire::fp8_e4m3, dtype::bf16, 7168 + 16), 64), send_form::memory);
   EXPECT_EQ(form_of(sending(wire::fp8_e4m3, dtype::fp16, 7168), 64), send_form::memory);
 }

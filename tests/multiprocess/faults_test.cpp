@@ -24,6 +24,10 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
+/// How much longer than its deadline a rank may take to say so: on a loaded machine it may not even
+/// run at that time. What it shows is that nobody waits for ever.
+constexpr auto grace = 15s;
+
 /// Memory that the test and its ranks share.
 struct board {
   std::atomic<int> steps{0};     ///< begun by the ranks, all together
@@ -282,7 +286,7 @@ void expect_stop_is_timed_out(crowd c) {
   rank_processes ranks(c.ranks, [&](int rank, std::string const& address) {
     {
       member m(c, rank, address);
-      expect_to_hear(m, c.victim, error_code::timeout, c.deadline + 1s, nullptr);
+      expect_to_hear(m, c.victim, error_code::timeout, c.deadline + grace, nullptr);
     }
     ++b->finished;
   });
@@ -306,7 +310,7 @@ TEST(faults, a_rank_that_comes_back_hears_that_the_others_gave_up) {
     {
       member m(c, rank, address);
       if (rank != c.victim) {
-        expect_to_hear(m, c.victim, error_code::timeout, c.deadline + 1s, nullptr);
+        expect_to_hear(m, c.victim, error_code::timeout, c.deadline + grace, nullptr);
       } else {
         for (int n = 1; n < 4; ++n) m.step(n).value();
         result<void> r = m.step(4);
@@ -386,7 +390,7 @@ TEST(faults, who_waits_for_a_waiting_rank_names_the_stopped_one) {
       EXPECT_EQ(steps, stop_at - 1);
       EXPECT_EQ(outcome.codes[i], error_code::timeout) << outcome.errors[i];
       EXPECT_TRUE(outcome.errors[i].starts_with("rank 2 ")) << outcome.errors[i];
-      EXPECT_LT(outcome.longest_call[i], s.timeout + 1s) << outcome.errors[i];
+      EXPECT_LT(outcome.longest_call[i], s.timeout + grace) << outcome.errors[i];
       std::string const waited =
           rank == 0 ? "the back word of rank 1" : "the header word of rank 2";
       EXPECT_NE(outcome.errors[i].find(waited), std::string::npos) << outcome.errors[i];

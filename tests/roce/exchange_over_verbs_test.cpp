@@ -165,6 +165,9 @@ TEST_F(exchange_between_nodes,
         std::printf("rank %d: %s\n", rank, said.c_str());
         for (char const* sign : {"is not token", "column", "starts", "counts", "index", "scales"})
           EXPECT_EQ(said.find(sign), std::string::npos) << said;
+        // Nothing has gone over these wires by then.
+        for (char const* start : {"join: ", "make_exchange: "})
+          EXPECT_EQ(said.find(start), std::string::npos) << said;
         if (!wrong.none()) {
           EXPECT_NE(said.find("rank "), std::string::npos) << "nobody is named: " << said;
         }
@@ -253,7 +256,7 @@ void expect_survivors_name(int victim, int signal, error_code code) {
     EXPECT_EQ(e.what.code, code) << e.what.message;
     EXPECT_NE(e.what.message.find("rank " + std::to_string(victim)), std::string::npos)
         << e.what.message;
-    EXPECT_LT(e.took, deadline + 1s) << e.what.message;
+    EXPECT_LT(e.took, deadline + 10s) << e.what.message;
   });
   auto const end = std::chrono::steady_clock::now() + 60s;
   while (*steps.get() < 20 && std::chrono::steady_clock::now() < end)

@@ -55,22 +55,26 @@ class memory_rows {
   template <delivery<Team> Net>
   FERRY_FN void put(Team const& t, Net const& net, int d, int in_round) const {
     exchange_shape const& shape = frame_.shape;
-    net.put(t, d, frame_.at(slot_field::rows, shape.rank, in_round), row_.row, shape.row_bytes);
-    if (shape.scale_bytes) {
-      bool const doubled = shape.sent == wire::fp8_ue8m0 && receives_fnuz_[d] != std::byte{0};
-      net.put(t, d, frame_.at(slot_field::scales, shape.rank, in_round),
-              row_.scales + (doubled ? round_up(shape.scale_bytes, row_align) : 0),
-              shape.scale_bytes);
+    std::byte const* row = row_.row;
+    std::byte const* scales = row_.scales;
+    if (shape.scale_bytes && takes_other(d)) {
+      scales += round_up(shape.scale_bytes, row_align);
+      if (shape.sends_both()) row += scratch_for_other_row(shape);
     }
+    net.put(t, d, frame_.at(slot_field::rows, shape.rank, in_round), row, shape.row_bytes);
+    if (shape.scale_bytes)
+      net.put(t, d, frame_.at(slot_field::scales, shape.rank, in_round), scales, shape.scale_bytes);
     put_route(t, net, d, in_round);
   }
 
-  /// Where a team's scratch holds the route: behind a row and two sets of scales.
-  FERRY_FN static constexpr std::size_t scratch_for_route(exchange_shape const& shape) {
-    return round_up(shape.row_bytes, row_align) + 2 * round_up(shape.scale_bytes, row_align);
+ private:
+  // Whether rank d takes the second set of scales, and the second row where there are two.
+  FERRY_FN bool takes_other(int d) const {
+    bool const fnuz = receives_fnuz_[d] != std::byte{0};
+    if (frame_.shape.sent == wire::fp8_ue8m0) return fnuz;
+    return frame_.shape.sends_both() && e4m3_wire(fnuz) != frame_.shape.sent;
   }
 
- private:
   FERRY_FN row_place wire_row(Team const& t, token_rows const& tokens, int token) const {
     exchange_shape const& shape = frame_.shape;
     std::byte const* const from = tokens.data + token * tokens.stride;
@@ -84,13 +88,29 @@ class memory_rows {
     std::byte* const to = t.row_scratch();
     std::byte* const to_scales = to + round_up(shape.row_bytes, row_align);
     row_place const place{to, to_scales, to_scales + round_up(shape.scale_bytes, row_align)};
-    visit_float_type(tokens.type, [&]<class T>(T) FERRY_INLINED {
-      for_each_tile(t, shape.hidden, [&](int column, int n) FERRY_INLINED {
-        float v[Team::columns];
-        load_columns<T>(from, column, n, v);
-        store_wire(t, shape.sent, place, column, n, v);
+    bool own = true, other = false;
+    if (shape.sends_both()) {
+      own = false;
+      for (int d = route_.next_rank(-1); d >= 0; d = route_.next_rank(d))
+        (takes_other(d) ? other : own) = true;
+    }
+    // For the other flavour a row comes out of the cache. Both turns run the same code, which is
+    // long: a loop for each type and format.
+    for (int turn = 0; turn < 2; ++turn) {
+      if (!(turn == 0 ? own : other)) continue;
+      wire const format = turn == 0 ? shape.sent : e4m3_wire(shape.sent == wire::fp8_e4m3);
+      // One base for all: of a choice between addresses no compiler knows the kind of memory.
+      row_place const in{to + (turn == 0 ? 0 : scratch_for_other_row(shape)),
+                         place.scales + (turn == 0 ? 0 : round_up(shape.scale_bytes, row_align)),
+                         place.fnuz_scales};
+      visit_float_type(tokens.type, [&]<class T>(T) FERRY_INLINED {
+        for_each_tile(t, shape.hidden, [&](int column, int n) FERRY_INLINED {
+          float v[Team::columns];
+          load_columns<T>(from, column, n, v);
+          store_wire(t, format, in, column, n, v);
+        });
       });
-    });
+    }
     t.sync();
     return place;
   }

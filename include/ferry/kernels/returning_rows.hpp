@@ -41,7 +41,7 @@ class memory_sums {
   };
 
   FERRY_FN memory_sums(step_frame const& frame, expert_rows const& rows)
-      : frame_(frame), rows_(rows) {}
+      : frame_(frame), receives_fnuz_(frame.memory.receives_fnuz), rows_(rows) {}
   FERRY_FN int parts() const { return 1; }
 
   /// Choice k's row as it is; `all_choices`: the weighted sum of those that are here, in choice
@@ -54,7 +54,7 @@ class memory_sums {
               rows_.data + plan.sum * rows_.stride, frame_.shape.home_bytes);
       return;
     }
-    make_row(t, plan, k);
+    make_row(t, plan, k, format_for(source));
     put_row(t, net, source, item);
   }
 
@@ -63,8 +63,14 @@ class memory_sums {
     return {scratch, scratch + round_up(frame_.shape.home_bytes, row_align), nullptr};
   }
 
+  // What the token's owner reads.
+  FERRY_FN wire format_for(int source) const {
+    if (!frame_.shape.returns_both()) return frame_.shape.returned;
+    return e4m3_wire(receives_fnuz_[source] != std::byte{0});
+  }
+
   // Called at one place: what it becomes is long, one loop for each type and format.
-  FERRY_FN void make_row(Team const& t, planned const& plan, int which) const {
+  FERRY_FN void make_row(Team const& t, planned const& plan, int which, wire format) const {
     row_place const to = place_in(t.row_scratch());
     bool const all = which == all_choices && plan.sum < 0;
     std::int32_t const one = all ? -1 : plan.sum >= 0 ? plan.sum : plan.positions[which];
@@ -78,7 +84,7 @@ class memory_sums {
           add_row_columns<T>(rows_.data + position * rows_.stride, column, n,
                              all ? plan.weights[k] : 1.0f, sum);
         }
-        store_wire(t, frame_.shape.returned, to, column, n, sum);
+        store_wire(t, format, to, column, n, sum);
       });
     });
     t.sync();
@@ -94,6 +100,7 @@ class memory_sums {
   }
 
   step_frame const& frame_;
+  std::byte const* receives_fnuz_;
   expert_rows rows_;
 };
 

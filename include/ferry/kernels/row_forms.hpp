@@ -18,7 +18,7 @@
 
 namespace ferry {
 
-enum class send_form : std::uint8_t { memory, copied, e4m3, e4m3fnuz, power };
+enum class send_form : std::uint8_t { memory, copied, e4m3, e4m3fnuz, power, both };
 enum class return_form : std::uint8_t { memory, bf16 };
 enum class gather_form : std::uint8_t { memory, bf16 };
 
@@ -40,6 +40,7 @@ inline send_form form_of(send_rows const& k, int lanes) {
     return words && few ? send_form::copied : send_form::memory;
   }
   if (k.type != dtype::bf16 || s.hidden % scale_block != 0) return send_form::memory;
+  if (s.sends_both()) return send_form::both;
   switch (s.sent) {
     case wire::fp8_e4m3: return send_form::e4m3;
     case wire::fp8_e4m3fnuz: return send_form::e4m3fnuz;
@@ -72,5 +73,8 @@ template <team Team>
 using quantised_e4m3fnuz = quantised_rows<e4m3fnuz_codes, Team>;
 template <team Team>
 using quantised_power = quantised_rows<power_scaled_codes, Team>;
+/// And for receivers of both flavours, each in its own.
+template <team Team>
+using quantised_both = quantised_rows<e4m3_codes, Team, e4m3fnuz_codes>;
 
 }  // namespace ferry

@@ -28,8 +28,16 @@ FERRY_FN constexpr int owner_of(int expert, int ranks, int experts) {
 /// Most choices of a token.
 inline constexpr int max_topk = 32;
 
-/// Sizes that never change while an exchange lives; equal on all ranks but for `rank` and
-/// `most_blocks`.
+/// Which rows ranks take in different flavours of fp8, so that a sender makes both.
+enum class mixed_rows : std::uint8_t { none, sent, returned, both };
+
+/// E4M3 rows with f32 scales in a receiver's flavour.
+FERRY_FN constexpr wire e4m3_wire(bool fnuz) {
+  return fnuz ? wire::fp8_e4m3fnuz : wire::fp8_e4m3;
+}
+
+/// Sizes that never change while an exchange lives; equal on all ranks but for `rank`,
+/// `most_blocks` and the flavours of `mixed` rows.
 struct exchange_shape {
   int rank = 0;
   int ranks = 1;
@@ -41,14 +49,21 @@ struct exchange_shape {
   int chunk_tokens = 1;  ///< C: tokens that share an arrived word
   bool per_choice = false;
 
-  wire sent = wire::bf16;      ///< format of rows to the experts
-  wire returned = wire::bf16;  ///< format of rows home
-  int most_blocks = 0;         ///< B: a launch has that many, or fewer; 0: all have the same number
-  std::size_t row_bytes = 0;   ///< of a row in flight to the experts
+  wire sent = wire::bf16;               ///< format of rows to the experts
+  wire returned = wire::bf16;           ///< format of rows home
+  mixed_rows mixed = mixed_rows::none;  ///< `sent`, `returned`: as this rank takes them
+  int most_blocks = 0;        ///< B: a launch has that many, or fewer; 0: all have the same number
+  std::size_t row_bytes = 0;  ///< of a row in flight to the experts
   std::size_t scale_bytes = 0;  ///< of its scales
   std::size_t home_bytes = 0;   ///< of a row in flight home
   std::size_t home_scale_bytes = 0;
 
+  FERRY_FN constexpr bool sends_both() const {
+    return (static_cast<int>(mixed) & static_cast<int>(mixed_rows::sent)) != 0;
+  }
+  FERRY_FN constexpr bool returns_both() const {
+    return (static_cast<int>(mixed) & static_cast<int>(mixed_rows::returned)) != 0;
+  }
   FERRY_FN constexpr int max_rounds() const { return ceil_div(max_tokens, round_tokens); }
   /// Chunks of a full round.
   FERRY_FN constexpr int round_chunks() const { return ceil_div(round_tokens, chunk_tokens); }

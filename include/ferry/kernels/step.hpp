@@ -125,11 +125,19 @@ FERRY_FN constexpr std::size_t home_row(step_frame const& frame, int number, int
                                 : n * static_cast<std::size_t>(frame.shape.round_tokens) + token;
 }
 
+/// Where a team's scratch holds the route while it sends: behind a row and two sets of scales.
+FERRY_FN constexpr std::size_t scratch_for_route(exchange_shape const& shape) {
+  return round_up(shape.row_bytes, row_align) + 2 * round_up(shape.scale_bytes, row_align);
+}
+/// And where the row in the other flavour: behind the route.
+FERRY_FN constexpr std::size_t scratch_for_other_row(exchange_shape const& shape) {
+  return round_up(scratch_for_route(shape) + route_bytes(shape.topk), std::size_t{64});
+}
 /// Bytes of scratch that each team needs for rows, in any kernel.
 constexpr std::size_t row_scratch_bytes(exchange_shape const& shape) {
   std::size_t const home = round_up(shape.home_bytes, row_align) + shape.home_scale_bytes;
-  std::size_t const out = round_up(shape.row_bytes, row_align) +
-                          2 * round_up(shape.scale_bytes, row_align) + route_bytes(shape.topk);
+  std::size_t const other = shape.sends_both() ? round_up(shape.row_bytes, row_align) : 0;
+  std::size_t const out = scratch_for_other_row(shape) + other;
   return round_up(home > out ? home : out, std::size_t{64});
 }
 /// Bytes of scratch that the teams of a block share, in any kernel: a map per rank, or a cursor per

@@ -47,7 +47,7 @@ result<std::vector<std::string>> working_verbs_devices(verbs_options const& opti
 /// Makes the transport of `rank`, with one reliable connected queue pair to each rank, itself
 /// included, or to each of `peers` where there are any. A signal with `all_earlier` is an atomic
 /// addition to its word of what the word lacks: the peer carries it out after every earlier write,
-/// and its writer knows what the word holds. Where the device has no atomics it is a read of the
+/// and its writer knows what the word holds. Where either end has no atomics it is a read of the
 /// word and a fenced write of it, which starts when the read has come back.
 /// Order    expose, then connect for every rank, before anything is posted to it. The words of
 ///          signals are 0 when they are exposed, and have one writer

@@ -3,6 +3,7 @@
 
 // What a build without the headers of libibverbs has in their place.
 
+#include <ferry/transport/rdma_nic.hpp>
 #include <ferry/transport/verbs.hpp>
 
 #include "base/fail.hpp"
@@ -18,6 +19,10 @@ result<std::vector<std::string>> working_verbs_devices(verbs_options const& opti
 }
 
 result<std::unique_ptr<transport>> make_verbs_transport(int, int, verbs_options, std::vector<int>) {
+  return fail(error_code::unsupported, "this build of ferry has no RDMA verbs");
+}
+
+result<std::unique_ptr<device_verbs::direct_nic>> open_rdma_nic(verbs_options const&) {
   return fail(error_code::unsupported, "this build of ferry has no RDMA verbs");
 }
 

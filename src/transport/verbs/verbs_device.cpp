@@ -84,6 +84,7 @@ result<void> verbs_device::look(verbs_options const& options) {
   ibv_device_attr about{};
   if (int const e = library_->query_device(context_, &about))
     return fail_errno(error_code::transport, name_ + " tells nothing of itself", e);
+  vendor_id_ = about.vendor_id;
   has_atomics_ = about.atomic_cap != IBV_ATOMIC_NONE;
   answers_at_once_ = static_cast<std::uint32_t>(std::clamp(about.max_qp_rd_atom, 1, 16));
   asks_at_once_ = static_cast<std::uint32_t>(std::clamp(about.max_qp_init_rd_atom, 1, 16));

@@ -35,6 +35,7 @@ class verbs_device {
   ibv_context* context() const { return context_; }
   ibv_pd* domain() const { return domain_; }
   std::string const& name() const { return name_; }
+  std::uint32_t vendor_id() const { return vendor_id_; }
   bool has_atomics() const { return has_atomics_; }
   /// Reads and atomics that may be under way at once: as the one who answers, and who asks.
   std::uint32_t answers_at_once() const { return answers_at_once_; }
@@ -56,6 +57,7 @@ class verbs_device {
   ibv_context* context_ = nullptr;
   ibv_pd* domain_ = nullptr;
   std::string name_;
+  std::uint32_t vendor_id_ = 0;
   bool has_atomics_ = false;
   std::uint32_t answers_at_once_ = 1, asks_at_once_ = 1;
   ibv_port_attr port_{};

@@ -4,25 +4,14 @@
 #include "transport/verbs/verbs_queue.hpp"
 
 #include "base/fail.hpp"
+#include "transport/verbs/pair_connection.hpp"
 
-#include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 namespace ferry {
 namespace {
-
-/// A queue as its peer must know it. All ranks are little-endian.
-struct endpoint_bytes {
-  std::uint32_t number;
-  std::uint32_t lid;
-  std::uint32_t mtu;
-  std::uint32_t answers_at_once;  ///< reads and atomics
-  std::uint8_t gid[16];
-};
-static_assert(sizeof(endpoint_bytes) == 32);
 
 /// How long entries may wait without any of them ending before the queue is nudged.
 constexpr std::chrono::milliseconds patience_with_queue{20};
@@ -65,87 +54,34 @@ result<void> verbs_queue::make(verbs_device& device, verbs_options const& option
 }
 
 std::vector<std::byte> verbs_queue::endpoint() const {
-  endpoint_bytes e{.number = pair_->qp_num,
-                   .lid = device_->port().lid,
-                   .mtu = packet_code(),
-                   .answers_at_once = device_->answers_at_once(),
-                   .gid = {}};
-  std::memcpy(e.gid, device_->gid().raw, sizeof e.gid);
-  std::vector<std::byte> bytes(sizeof e);
-  std::memcpy(bytes.data(), &e, sizeof e);
-  return bytes;
-}
-
-std::uint32_t verbs_queue::packet_code() const {
-  auto const of_port = static_cast<std::uint32_t>(device_->port().active_mtu);
-  if (options_.mtu == 0) return of_port;
-  // IBV_MTU_256 is 1, and each next one twice as long.
-  return std::min(of_port, static_cast<std::uint32_t>(
-                               std::countr_zero(static_cast<unsigned>(options_.mtu) / 128)));
-}
-
-result<void> verbs_queue::change(ibv_qp_attr attributes, int mask, char const* to) {
-  if (int const e = device_->library().modify_qp(pair_, &attributes, mask))
-    return fail_errno(error_code::transport,
-                      fmt::format("{} does not make a queue pair {}", device_->name(), to), e);
-  return {};
+  return endpoint_of(*device_, options_, *pair_);
 }
 
 result<void> verbs_queue::connect(std::span<std::byte const> endpoint, peer_window const& w) {
-  endpoint_bytes e{};
-  if (endpoint.size() != sizeof e)
-    return fail(error_code::malformed_input, "an endpoint of {} bytes instead of {}",
-                endpoint.size(), sizeof e);
-  std::memcpy(&e, endpoint.data(), sizeof e);
-  if (e.mtu < IBV_MTU_256 || e.mtu > IBV_MTU_4096)
-    return fail(error_code::malformed_input, "an endpoint with the packet size {} of {} to {}",
-                e.mtu, static_cast<int>(IBV_MTU_256), static_cast<int>(IBV_MTU_4096));
-  if (e.answers_at_once < 1 || e.answers_at_once > 16)
-    return fail(error_code::malformed_input, "an endpoint that answers {} reads at once; 1 to 16",
-                e.answers_at_once);
-  ibv_qp_attr a{};
-  a.qp_state = IBV_QPS_RESET;
-  FERRY_CHECK(change(a, IBV_QP_STATE, "new"));
-  a.qp_state = IBV_QPS_INIT;
-  a.port_num = static_cast<std::uint8_t>(options_.port);
-  a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                      (device_->has_atomics() ? int{IBV_ACCESS_REMOTE_ATOMIC} : 0);
-  FERRY_CHECK(change(a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-                     "ready to connect"));
-  a = {};
-  a.qp_state = IBV_QPS_RTR;
-  a.path_mtu = static_cast<ibv_mtu>(std::min(e.mtu, packet_code()));
-  a.dest_qp_num = e.number;
-  a.max_dest_rd_atomic = static_cast<std::uint8_t>(device_->answers_at_once());
-  a.min_rnr_timer = 12;
-  a.ah_attr.is_global = 1;
-  std::memcpy(a.ah_attr.grh.dgid.raw, e.gid, sizeof e.gid);
-  a.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(device_->gid_index());
-  a.ah_attr.grh.hop_limit = 64;
-  a.ah_attr.grh.traffic_class = static_cast<std::uint8_t>(options_.traffic_class);
-  a.ah_attr.dlid = static_cast<std::uint16_t>(e.lid);
-  a.ah_attr.sl = static_cast<std::uint8_t>(options_.service_level);
-  a.ah_attr.port_num = static_cast<std::uint8_t>(options_.port);
-  FERRY_CHECK(change(a,
-                     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                         IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-                     "ready to receive"));
-  a = {};
-  a.qp_state = IBV_QPS_RTS;
-  a.timeout = static_cast<std::uint8_t>(options_.timeout);
-  a.retry_cnt = static_cast<std::uint8_t>(options_.retries);
-  a.rnr_retry = 7;
-  a.max_rd_atomic = static_cast<std::uint8_t>(std::min(e.answers_at_once, device_->asks_at_once()));
-  FERRY_CHECK(change(a,
-                     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                         IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
-                     "ready to send"));
+  FERRY_TRY(pair_endpoint const theirs, read_endpoint(endpoint));
+  connected = false;
+  FERRY_CHECK(reset_pair(*device_, pair_));
+  FERRY_CHECK(forget_completions());
+  FERRY_CHECK(connect_pair(*device_, options_, pair_, theirs));
   window = w;
+  // An atomic is carried out by the NIC that owns the word, and asked for by this one.
+  adds_ = device_->has_atomics() && theirs.has_atomics == 1;
   connected = true;
   done_ = posted_;
   failure_.reset();
   words_.clear();
   return {};
+}
+
+// What a queue pair completed before it was made new belongs to entries that nobody knows any more.
+result<void> verbs_queue::forget_completions() {
+  ibv_wc old[16];
+  for (;;) {
+    int const count = ibv_poll_cq(completions_, 16, old);
+    if (count < 0)
+      return fail(error_code::transport, "{}'s completion queue broke", device_->name());
+    if (count == 0) return {};
+  }
 }
 
 ibv_sge verbs_queue::piece_of(std::byte* at, std::uint32_t bytes) const {
@@ -184,7 +120,7 @@ result<void> verbs_queue::signal(std::uint64_t to, std::uint64_t value, bool cov
     w.send_flags = IBV_SEND_SIGNALED;
     w.sg_list = &piece;
     w.num_sge = 1;
-    if (device_->has_atomics()) {
+    if (adds_) {
       w.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
       w.wr.atomic = {
           .remote_addr = to, .compare_add = value - before, .swap = 0, .rkey = window.key};

@@ -62,9 +62,7 @@ class verbs_queue {
  private:
   std::byte* place() const { return staging_.data() + posted_ % entries_ * put_bytes_; }
   ibv_sge piece_of(std::byte* at, std::uint32_t bytes) const;
-  /// The longest packet that this side takes, as an ibv_mtu.
-  std::uint32_t packet_code() const;
-  result<void> change(ibv_qp_attr attributes, int mask, char const* to);
+  result<void> forget_completions();
   result<void> post(ibv_send_wr& work);
   result<void> nudge();
 
@@ -77,6 +75,7 @@ class verbs_queue {
   ibv_cq* completions_ = nullptr;
   ibv_qp* pair_ = nullptr;
   std::uint32_t inline_bytes_ = 0;
+  bool adds_ = false;  ///< both ends have atomics
   std::uint64_t posted_ = 0, done_ = 0;
   std::uint64_t settling_ = 0;  ///< all before it belong to the last settle
   std::unordered_map<std::uint64_t, std::uint64_t> words_;  ///< last value of each signal's word

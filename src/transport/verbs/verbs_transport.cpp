@@ -114,7 +114,7 @@ class verbs_transport final : public transport {
       std::lock_guard lock(q.mutex);
       return q.posted();
     }();
-    return wait_until_done(q, rank, all, timeout);
+    return wait_until_done(q, rank, all, std::chrono::steady_clock::now() + timeout, timeout);
   }
 
   result<void> fetch(remote_region from, std::byte* to,
@@ -124,8 +124,16 @@ class verbs_transport final : public transport {
       return fail(error_code::invalid_argument, "a fetch of {} bytes; at most {}", from.bytes,
                   options_.put_bytes);
     verbs_queue& q = queues_[static_cast<std::size_t>(from.rank)];
-    std::lock_guard const one_at_a_time(q.fetching);
+    // One limit for all that is waited for: another fetch, room in the queue, the answer.
     auto const end = std::chrono::steady_clock::now() + timeout;
+    std::unique_lock one_at_a_time(q.fetching, std::try_to_lock);
+    while (!one_at_a_time.owns_lock()) {
+      if (std::chrono::steady_clock::now() > end)
+        return fail(error_code::timeout, "rank {}'s window was being read by another for {} ms",
+                    from.rank, timeout.count());
+      std::this_thread::yield();
+      static_cast<void>(one_at_a_time.try_lock());
+    }
     std::uint64_t all = 0;
     for (;;) {
       FERRY_TRY(post const posted, with_room(from, 1, [&](verbs_queue& into) -> result<void> {
@@ -139,7 +147,7 @@ class verbs_transport final : public transport {
                     timeout.count());
       std::this_thread::yield();
     }
-    FERRY_CHECK(wait_until_done(q, from.rank, all, timeout));
+    FERRY_CHECK(wait_until_done(q, from.rank, all, end, timeout));
     std::memcpy(to, q.fetched(), from.bytes);
     return {};
   }
@@ -147,10 +155,10 @@ class verbs_transport final : public transport {
   int failed_rank() const override { return failed_rank_; }
 
  private:
-  // Returns once the entries before `all` are complete.
+  // Returns once the entries before `all` are complete. `timeout` is what the caller was given.
   result<void> wait_until_done(verbs_queue& q, int rank, std::uint64_t all,
+                               std::chrono::steady_clock::time_point end,
                                std::chrono::milliseconds timeout) {
-    auto const end = std::chrono::steady_clock::now() + timeout;
     for (;;) {
       {
         std::lock_guard lock(q.mutex);

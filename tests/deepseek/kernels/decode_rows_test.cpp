@@ -28,11 +28,12 @@ std::vector<std::byte> random_bytes(std::size_t n) {
 constexpr std::int64_t width = 1100;  // not a multiple of a block, more than one piece
 constexpr std::int64_t blocks = 9;
 
-std::vector<float> decoded(wire format, std::byte const* rows, std::int64_t code_bytes,
+std::vector<float> decoded(wire format, bool fnuz, std::byte const* rows, std::int64_t code_bytes,
                            std::byte const* scales, std::int64_t scale_bytes) {
   std::int32_t const index[] = {2, -1, 0, 2};
   return stored_by_every_strip(4 * width, 7.0F, [&](auto const& s, float* out) {
     decode_rows{.format = format,
+                .fnuz = fnuz,
                 .rows = rows,
                 .row_stride = width * code_bytes,
                 .scales = scales,
@@ -50,7 +51,9 @@ void expect_values(wire format) {
     Scale const scale = from_float<Scale>(std::ldexp(1.0F, static_cast<int>(i % 9) - 4));
     std::memcpy(scales.data() + i * sizeof scale, &scale, sizeof scale);
   }
-  auto const found = decoded(format, rows.data() + 1, sizeof(T), scales.data(), sizeof(Scale));
+  bool const fnuz = std::is_same_v<T, e4m3fnuz>;
+  auto const found =
+      decoded(format, fnuz, rows.data() + 1, sizeof(T), scales.data(), sizeof(Scale));
   std::int64_t const sources[] = {2, -1, 0, 2};
   for (std::int64_t r = 0; r < 4; ++r) {
     for (std::int64_t i = 0; i < width; ++i) {
@@ -77,6 +80,7 @@ TEST(decode_rows, reads_every_wire_by_index_at_any_byte) {
   expect_values<e4m3, float>(wire::fp8_e4m3);
   expect_values<e4m3fnuz, float>(wire::fp8_e4m3fnuz);
   expect_values<e4m3, e8m0>(wire::fp8_ue8m0);
+  expect_values<e4m3fnuz, e8m0>(wire::fp8_ue8m0);
 }
 
 TEST(decode_rows, stops_at_the_end_that_lies_on_the_device) {

@@ -23,6 +23,7 @@ namespace ferry::deepseek {
 /// Units    strides in bytes
 struct decode_rows {
   wire format = wire::f32;  ///< not opaque: refused where experts are made
+  bool fnuz = false;        ///< fp8_ue8m0: the codes are FNUZ, the scales for these
   std::byte const* rows = nullptr;
   std::int64_t row_stride = 0;
   std::byte const* scales = nullptr;  ///< of fp8 rows
@@ -39,7 +40,7 @@ struct decode_rows {
       case wire::fp16: return plain<fp16>(s);
       case wire::fp8_e4m3: return blocks<e4m3, float>(s);
       case wire::fp8_e4m3fnuz: return blocks<e4m3fnuz, float>(s);
-      case wire::fp8_ue8m0: return blocks<e4m3, e8m0>(s);
+      case wire::fp8_ue8m0: return fnuz ? blocks<e4m3fnuz, e8m0>(s) : blocks<e4m3, e8m0>(s);
       case wire::opaque: break;
     }
   }

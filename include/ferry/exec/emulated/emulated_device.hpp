@@ -63,6 +63,8 @@ struct emulated_device {
   /// L, as all that follow. A word's own store and load carry the order: all lanes of a launch are
   /// one thread, and ThreadSanitizer knows no fences.
   static void release() {}
+  static void release_to_bus() {}
+  static void ring(std::uint64_t* at, std::uint64_t value) { store_word(at, value); }
   static void acquire() {}
   template <class T>
   static T load_word(T const* at) {

@@ -50,9 +50,11 @@ struct cpu_nic_access {
   // Ordinary stores keep their order here; those that are being combined on their way to a device
   // do not.
   void fence() const { __builtin_ia32_sfence(); }
-  // Not an exchange: that would read the register.
+  // Not an exchange: that would read the register. A register's page may combine stores, and keep
+  // this one back until it is told not to.
   void ring(std::uint64_t* at, std::uint64_t value) const {
     std::atomic_ref(*at).store(value, std::memory_order_release);
+    __builtin_ia32_sfence();
   }
   void pause() const { FERRY_PAUSE(); }
 };

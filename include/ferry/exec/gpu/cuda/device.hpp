@@ -53,6 +53,8 @@ struct native_device {
   __device__ static void drain() {}
 
   __device__ static void release() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+  /// As release(): a NIC reads what a fence of the whole system covers.
+  __device__ static void release_to_bus() { release(); }
   __device__ static void acquire() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
   __device__ static std::uint64_t load_word(std::uint64_t const* at) {
@@ -79,6 +81,12 @@ struct native_device {
   __device__ static void store_word(std::uint32_t* at, std::uint32_t value) {
     asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(__cvta_generic_to_global(at)),
                  "r"(value)
+                 : "memory");
+  }
+  /// One store to a register of another device.
+  __device__ static void ring(std::uint64_t* at, std::uint64_t value) {
+    asm volatile("st.mmio.relaxed.sys.global.u64 [%0], %1;" ::"l"(__cvta_generic_to_global(at)),
+                 "l"(value)
                  : "memory");
   }
   /// Stores `value` where there is 0. Whether there was.

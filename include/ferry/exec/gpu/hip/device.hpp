@@ -84,6 +84,11 @@ struct native_device {
     // The compiler drops its own wait where this wave has stored nothing.
     asm volatile("s_waitcnt vmcnt(0)" ::: "memory");
   }
+  /// As release(), for what was stored in any way, and for who reads past all caches, as NICs do.
+  __device__ static void release_to_bus() {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
+    asm volatile("s_waitcnt vmcnt(0)" ::: "memory");
+  }
   __device__ static void acquire() { __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, ""); }
 
   template <class T>
@@ -93,6 +98,13 @@ struct native_device {
   template <class T>
   __device__ static void store_word(T* at, T value) {
     __hip_atomic_store(in_global<T>(at), value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+  }
+  /// One store to a register of another device.
+  __device__ static void ring(std::uint64_t* at, std::uint64_t value) {
+    if constexpr (FERRY_STORES_WRITE_THROUGH)
+      asm volatile("global_store_dwordx2 %0, %1, off sc0 sc1 nt" ::"v"(at), "v"(value) : "memory");
+    else
+      store_word(at, value);
   }
   /// Stores `value` where there is 0. Whether there was.
   __device__ static bool claim(std::uint64_t* at, std::uint64_t value) {
