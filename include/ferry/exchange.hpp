@@ -192,6 +192,7 @@ class exchange {
   /// Slot `index`, 0 to num_microbatches() - 1.
   ferry::microbatch& microbatch(int index);
   int num_microbatches() const;
+  /// As given, but `hops` says what was chosen: one or two.
   exchange_options const& options() const;
   group const& ranks() const;
   /// First expert of `rank`, 0 to the number of ranks; that of the number of ranks is num_experts.
@@ -251,8 +252,10 @@ result<exchange> make_exchange(group const& ranks, device const& where,
                                exchange_options const& options);
 
 /// Bytes of the window that `make_exchange` would make on each of `num_ranks` ranks, on this kind
-/// of device. Allocates nothing.
+/// of device, with nodes of `ranks_per_node` ranks in order (the last may have fewer; 0: one node),
+/// which count where records take two hops. Allocates nothing.
+/// Errors   invalid_argument as make_exchange, or ranks_per_node is below 0
 result<std::size_t> window_bytes(exchange_options const& options, int num_ranks,
-                                 device_kind kind = device_kind::cpu);
+                                 device_kind kind = device_kind::cpu, int ranks_per_node = 0);
 
 }  // namespace ferry

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the ferry authors
 
 #include "base/fail.hpp"
-#include "exchange/exchange_state.hpp"
+#include "exchange/hops.hpp"
 
 #include <ferry/exec/cpu/code_level.hpp>
 
@@ -40,7 +40,8 @@ std::vector<named_option> common_options(exchange_options const& o) {
           {"num_microbatches", o.num_microbatches},
           {"round_tokens", o.round_tokens},
           {"chunk_tokens", o.chunk_tokens},
-          {"via", n(o.via)}};
+          {"via", n(o.via)},
+          {"hops", n(o.hops)}};
 }
 
 // Compares the options of all ranks, and learns each rank's fp8 flavour.
@@ -120,6 +121,7 @@ result<void> choose_kernels(exchange_core& core) {
                   options.block_teams);
     FERRY_TRY(code_level const level, chosen_code_level());
     core.kernels = &cpu_kernels_for(level);
+    core.relays = &relay_kernels_for(level);
     return {};
   }
   FERRY_TRY(gpu_kernels const* const kernels, kernels_of(core.where));
@@ -205,6 +207,7 @@ result<exchange> make_exchange(group const& ranks, device const& where,
   core.options = options;
   FERRY_CHECK(ranks.agree(check_local(core)));
   FERRY_TRY(core.receives_fnuz, compare_options(ranks, where, options));
+  FERRY_CHECK(choose_hops(core));
   for (int e = 0; e < core.shape.experts; ++e)
     core.owners.push_back(owner_of(e, ranks.size(), core.shape.experts));
   if (where.kind() == device_kind::cpu) {

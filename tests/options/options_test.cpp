@@ -116,6 +116,7 @@ TEST(options, refuse_numbers_that_name_no_choice) {
                  [](o&x, int v) { x.reduction = static_cast<reduction>(v); }},
              bad{"via", static_cast<int>(reach::network) + 1 + past,
                  [](o&x, int v) { x.via = static_cast<reach>(v); }},
+             bad{"hops", 3 + past, [](o&x, int v) { x.hops = static_cast<hops>(v); }},
          }) {
       exchange_options x = valid();
       b.set(x, b.value);
