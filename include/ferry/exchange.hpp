@@ -86,7 +86,8 @@ struct received {
   std::int64_t capacity = 0;             ///< positions that exist
 };
 
-/// Traffic, and input that was not used, of all steps since the exchange was made.
+/// Traffic, and input that was not used, of all steps since the exchange was made. What a relay
+/// passes on for others (hops::two) is not counted.
 struct exchange_counters {
   std::uint64_t steps = 0;
   std::uint64_t dispatch_bytes = 0;       ///< rows, scales and routes sent to other ranks

@@ -14,6 +14,7 @@
 
 #include <ferry/exec/emulated/lane_launch.hpp>
 
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -70,7 +71,7 @@ class all_ranks {
     }
     // Those of two hops are run on lanes by a test of their own.
     if constexpr (requires { kernel.relay; })
-      FERRY_EXPECTS(false, "CPU teams");
+      std::abort();
     else
       run_on_lanes(lanes_, ++launches_, launch_of(r), kernel).value();
   }
