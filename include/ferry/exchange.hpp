@@ -87,7 +87,8 @@ struct received {
   std::int64_t capacity = 0;             ///< positions that exist
 };
 
-/// Traffic, and input that was not used, of all steps since the exchange was made.
+/// Traffic, and input that was not used, of all steps since the exchange was made. What a relay
+/// passes on for others (hops::two) is not counted.
 struct exchange_counters {
   std::uint64_t steps = 0;
   std::uint64_t dispatch_bytes = 0;       ///< rows, scales and routes sent to other ranks
@@ -194,6 +195,7 @@ class exchange {
   /// Slot `index`, 0 to num_microbatches() - 1.
   ferry::microbatch& microbatch(int index);
   int num_microbatches() const;
+  /// As given, but `hops` says what was chosen: one or two.
   exchange_options const& options() const;
   group const& ranks() const;
   /// First expert of `rank`, 0 to the number of ranks; that of the number of ranks is num_experts.
@@ -253,8 +255,10 @@ result<exchange> make_exchange(group const& ranks, device const& where,
                                exchange_options const& options);
 
 /// Bytes of the window that `make_exchange` would make on each of `num_ranks` ranks, on this kind
-/// of device. Allocates nothing.
+/// of device, with nodes of `ranks_per_node` ranks in order (the last may have fewer; 0: one node),
+/// which count where records take two hops. Allocates nothing.
+/// Errors   invalid_argument as make_exchange, or ranks_per_node is below 0
 result<std::size_t> window_bytes(exchange_options const& options, int num_ranks,
-                                 device_kind kind = device_kind::cpu);
+                                 device_kind kind = device_kind::cpu, int ranks_per_node = 0);
 
 }  // namespace ferry

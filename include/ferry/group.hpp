@@ -82,6 +82,10 @@ struct shared_windows {
   std::vector<reach> how;          ///< self, mapped, or network where the peer cannot be mapped
   std::vector<std::string> why;    ///< for `network`: why it cannot; empty for the others
   std::vector<std::size_t> bytes;  ///< sizes of the windows, of those not mapped too
+  /// Of ranks that only count as ones of another node (group_options::ranks_per_node) and are
+  /// threads of this process: for a network that is played. Empty, or a window where `windows` has
+  /// none.
+  std::vector<window> elsewhere{};
 
   reach reach_of(int rank) const { return how[static_cast<std::size_t>(rank)]; }
 };

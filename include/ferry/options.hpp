@@ -48,9 +48,21 @@ enum class carrier : std::uint8_t {
   libfabric,  ///< a provider of libfabric: tcp between machines without RDMA
 };
 
+/// How records reach ranks of other nodes.
+enum class hops : std::uint8_t {
+  /// Two where the cost model says that it pays (docs/decisions/0007-two-hops.md), else one.
+  automatic,
+  /// Every rank is sent to directly.
+  one,
+  /// Once for each node that a token goes to, to the rank there with the sender's index within its
+  /// node, which passes it on. Home the same way; with per_rank one sum a node comes home, with
+  /// per_choice the results have the same bits as with one hop.
+  two,
+};
+
 /// Sizes and formats of an exchange. What travels between ranks must be equal on all of them, and
-/// `make_exchange` compares it: the sizes, both wires, the reduction, rounds, chunks and slots.
-/// Types of the caller's tensors, layout, capacity and blocks are each rank's own business.
+/// `make_exchange` compares it: the sizes, both wires, the reduction, rounds, chunks, slots and
+/// hops. Types of the caller's tensors, layout, capacity and blocks are each rank's own business.
 struct exchange_options {
   int num_experts = 0;  ///< of the whole group; rank r owns [r*E/R, (r+1)*E/R)
   int topk = 0;         ///< choices per token, 1..32
@@ -96,7 +108,8 @@ struct exchange_options {
   /// Teams per block, each of which moves a row at a time: 0 lets ferry choose; on the CPU one.
   int block_teams = 0;
   /// How peers are reached: mapped, or `network` to send even to those that could be mapped through
-  /// the loopback network, which shows what a real one does to a program.
+  /// the loopback network, which shows what a real one does to a program. Where threads of one
+  /// process play several nodes (group_options::ranks_per_node), ranks of one node stay mapped.
   reach via = reach::mapped;
   loopback_faults faults = {};  ///< of the loopback network
   /// What carries to peers that cannot be mapped; the same on all ranks. Its options are each
@@ -108,6 +121,9 @@ struct exchange_options {
   /// or without hwloc the next in order. Where `network.device`, or the fabric's domain or address,
   /// names a NIC, all rails are connections of that one.
   int rails = 1;
+  /// How ranks of other nodes are reached. Two hops need CPU ranks and steps of one round; in a
+  /// group that is one node they are the same as one.
+  ferry::hops hops = hops::automatic;
 
   int num_microbatches = 2;  ///< independent slots, 1..64
   int round_tokens = 0;      ///< tokens per round of a long step (M'); 0 means max_tokens

@@ -104,6 +104,9 @@ void add_run(CLI::App& app, settings& s) {
   app.add_flag("--sizes", s.sizes,
                "print the bytes of each case's window, beside those of DeepEP's low-latency "
                "buffer, and end");
+  app.add_option("--ranks-per-node", s.ranks_per_node,
+                 "with --sizes: as for records that take two hops between nodes of so many ranks")
+      ->check(CLI::Range(1, 65536));
   app.set_version_flag("--version", "ferry-bench " FERRY_VERSION);
 }
 
@@ -128,6 +131,10 @@ std::variant<settings, int> parse(int argc, char** argv) {
   s.slots_given = app.count("--slots") > 0;
   if (app.count("--layers") && !s.choices_file) {
     std::cerr << "ferry-bench: --layers says which layers of a file are taken: give --choices\n";
+    return misused;
+  }
+  if (s.ranks_per_node && !s.sizes) {
+    std::cerr << "ferry-bench: --ranks-per-node says how large windows are: give --sizes\n";
     return misused;
   }
   if (s.choices_file) s.routings = {routing_kind::file};

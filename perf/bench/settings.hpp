@@ -42,7 +42,8 @@ struct settings {
   double seconds = 1;        ///< to measure each of a case's programs for, at most
   std::uint64_t seed = 1;    ///< of the routing
   std::optional<std::string> json_file;
-  bool sizes = false;  ///< print the windows' bytes and end
+  bool sizes = false;      ///< print the windows' bytes and end
+  int ranks_per_node = 0;  ///< --sizes: windows of two hops between nodes of so many; 0: one hop
   std::chrono::milliseconds timeout{60000};
 };
 

@@ -36,7 +36,10 @@ result<void> print_sizes(settings const& s, int ranks) {
              "tokens", "hidden", "topk", "experts", "wire", "reduction", "slots", "ferry bytes",
              "DeepEP LL bytes", "times");
   for (bench_case const& c : cases) {
-    FERRY_TRY(std::size_t const bytes, window_bytes(options_of(c, 1), ranks));
+    exchange_options options = options_of(c, 1);
+    if (s.ranks_per_node) options.hops = hops::two;
+    FERRY_TRY(std::size_t const bytes,
+              window_bytes(options, ranks, device_kind::cpu, s.ranks_per_node));
     std::uint64_t const other = deepep_low_latency_bytes(static_cast<std::uint64_t>(c.experts),
                                                          static_cast<std::uint64_t>(c.tokens),
                                                          static_cast<std::uint64_t>(c.hidden));
@@ -54,6 +57,7 @@ result<void> print_sizes(settings const& s, int ranks) {
                                    {"slots", c.slots},
                                    {"window_bytes", bytes},
                                    {"deepep_low_latency_bytes", other}};
+    if (s.ranks_per_node) line["ranks_per_node"] = s.ranks_per_node;
     FERRY_CHECK(out.write(line.dump()));
   }
   return {};

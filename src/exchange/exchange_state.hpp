@@ -11,8 +11,10 @@
 
 #include "exchange/device_rank.hpp"
 #include "exchange/expert_tables.hpp"
+#include "exchange/node_paths.hpp"
+#include "exchange/relay_slot.hpp"
 #include "exec/capture_record.hpp"
-#include "kernels/cpu_kernels.hpp"
+#include "kernels/relay_kernels.hpp"
 
 #include <atomic>
 #include <memory>
@@ -36,9 +38,10 @@ void take_flavours(exchange_shape& shape, std::span<std::byte const> fnuz);
 /// Errors   invalid_argument they would not fit 31 bits
 result<positions> positions_of(exchange_options const& options, exchange_shape const& shape);
 
-/// What lies in every rank's window.
+/// What lies in every rank's window; `relay`: where records take two hops.
 /// Errors   invalid_argument more bytes than an address space has
-result<window_layout> window_of(exchange_options const& options, exchange_shape const& shape);
+result<window_layout> window_of(exchange_options const& options, exchange_shape const& shape,
+                                relay_shape const& relay = {});
 
 /// The part of an exchange that its slots share.
 struct exchange_core {
@@ -59,6 +62,8 @@ struct exchange_core {
   std::unique_ptr<device_rank> on_device{};  ///< null on the CPU
   int block_teams = 1;                       ///< teams per block
   expert_tables placed{};                    ///< empty where options.layers is 0
+  std::unique_ptr<node_paths> paths{};       ///< null where records take one hop
+  relay_kernels const* relays = nullptr;     ///< null on other devices
 
   bool is_on_network(int rank) const {
     return !readable.empty() && !readable[static_cast<std::size_t>(rank)];
@@ -119,6 +124,7 @@ struct microbatch::state final : capture_member {
   buffer memory;            ///< on the CPU
   device_memory on_device;  ///< elsewhere
   step_frame frame;
+  std::optional<relay_slot> relay;  ///< where records take two hops
   std::byte* scratch = nullptr;
   std::size_t scratch_stride = 0;
   std::unique_ptr<waiter> waits;

@@ -4,6 +4,7 @@
 #include "base/fail.hpp"
 #include "exchange/announced.hpp"
 #include "exchange/exchange_state.hpp"
+#include "exchange/hops.hpp"
 #include "exec/current_device.hpp"
 
 #include <ferry/exec/cpu/code_level.hpp>
@@ -44,7 +45,8 @@ std::vector<named_option> common_options(exchange_options const& o) {
           {"chunk_tokens", o.chunk_tokens},
           {"via", n(o.via)},
           {"carrier", n(o.carrier)},
-          {"rails", o.rails}};
+          {"rails", o.rails},
+          {"hops", n(o.hops)}};
 }
 
 // Compares the options of all ranks.
@@ -129,6 +131,7 @@ result<void> choose_kernels(exchange_core& core) {
                   options.block_teams);
     FERRY_TRY(code_level const level, chosen_code_level());
     core.kernels = &cpu_kernels_for(level);
+    core.relays = &relay_kernels_for(level);
     return {};
   }
   FERRY_TRY(gpu_kernels const* const kernels, kernels_of(core.where));
@@ -215,6 +218,7 @@ result<exchange> make_exchange(group const& ranks, device const& where,
   FERRY_CHECK(ranks.agree(check_local(core)));
   FERRY_CHECK(learn_what_ranks_are(core));
   FERRY_CHECK(compare_options(ranks, options));
+  FERRY_CHECK(choose_hops(core));
   for (int e = 0; e < core.shape.experts; ++e)
     core.owners.push_back(owner_of(e, ranks.size(), core.shape.experts));
   if (where.kind() == device_kind::cpu) {

@@ -26,18 +26,29 @@ constexpr std::chrono::milliseconds time_to_be_asked{300};
 /// The word by which a rank gives credit for ever: it will not read its windows any more.
 constexpr std::uint64_t last_done = std::uint64_t{1} << 62;
 
+std::vector<int> peers_on_network(exchange_core const& core) {
+  std::vector<int> peers;
+  for (int r = 0; r < core.shape.ranks; ++r)
+    if (core.is_on_network(r)) peers.push_back(r);
+  return peers;
+}
+
+// Where the group plays several nodes, ranks of one node stay mapped; else all go this way.
 result<void> start_loopback(exchange_core& core) {
   std::size_t const asleep = core.window.offset(window_field::asleep);
   std::vector<mapped_window> through_network;
+  bool const one_node = peers_on_network(core).empty();
   for (int r = 0; r < core.shape.ranks; ++r) {
-    window const& w = core.windows.windows[static_cast<std::size_t>(r)];
+    auto const i = static_cast<std::size_t>(r);
+    bool const far = core.is_on_network(r) && !core.windows.elsewhere.empty();
+    window const& w = far ? core.windows.elsewhere[i] : core.windows.windows[i];
     if (!w.data())
       return fail(error_code::unsupported,
                   "rank {} cannot be mapped ({}): via network, the loopback network reaches only "
                   "ranks that can",
                   r, core.windows.why[static_cast<std::size_t>(r)]);
     through_network.push_back({w.bytes(), asleep});
-    if (r != core.shape.rank) core.mapped[static_cast<std::size_t>(r)] = nullptr;
+    if (one_node && r != core.shape.rank) core.mapped[i] = nullptr;
   }
   try {
     core.out = std::make_unique<outbox>(
@@ -47,13 +58,6 @@ result<void> start_loopback(exchange_core& core) {
     return fail(error_code::out_of_memory, "cannot start the loopback network: {}", e.what());
   }
   return {};
-}
-
-std::vector<int> peers_on_network(exchange_core const& core) {
-  std::vector<int> peers;
-  for (int r = 0; r < core.shape.ranks; ++r)
-    if (core.is_on_network(r)) peers.push_back(r);
-  return peers;
 }
 
 struct exposed {

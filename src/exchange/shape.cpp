@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the ferry authors
 
 #include "base/fail.hpp"
-#include "exchange/exchange_state.hpp"
+#include "exchange/hops.hpp"
 
 #include <algorithm>
 
@@ -86,13 +86,17 @@ result<positions> positions_of(exchange_options const& options, exchange_shape c
   return p;
 }
 
-result<window_layout> window_of(exchange_options const& options, exchange_shape const& s) {
+result<window_layout> window_of(exchange_options const& options, exchange_shape const& s,
+                                relay_shape const& relay) {
   // Every option is within its limits, but their product may not fit 64 bits: a rough sum tells.
   double const tokens = s.round_tokens;
   double const record = static_cast<double>(s.row_bytes + s.scale_bytes + route_bytes(s.topk));
   double const home = static_cast<double>(s.home_bytes + s.home_scale_bytes);
   double const home_rows = s.per_choice ? s.topk : s.ranks;
-  double const bytes = options.num_microbatches * tokens * (s.ranks * record + home_rows * home);
+  double const relayed = static_cast<double>(relay.sources) *
+                         (record + (s.per_choice ? s.topk : relay.members) * home);
+  double const bytes =
+      options.num_microbatches * tokens * (s.ranks * record + home_rows * home + relayed);
   constexpr double most = 0x1p56;
   if (bytes > most)
     return fail(
@@ -100,13 +104,21 @@ result<window_layout> window_of(exchange_options const& options, exchange_shape 
         "a window of {:.0f} bytes ({} ranks, {} tokens a round, rows of {} and {} bytes, {} "
         "slots); at most {:.0f}",
         bytes, s.ranks, s.round_tokens, s.row_bytes, s.home_bytes, options.num_microbatches, most);
-  return lay_out_window(s, options.num_microbatches);
+  return lay_out_window(s, options.num_microbatches, relay_bytes_of(s, relay));
 }
 
-result<std::size_t> window_bytes(exchange_options const& options, int num_ranks, device_kind kind) {
+result<std::size_t> window_bytes(exchange_options const& options, int num_ranks, device_kind kind,
+                                 int ranks_per_node) {
   FERRY_CHECK(validate(options, num_ranks));
+  if (ranks_per_node < 0)
+    return fail(error_code::invalid_argument, "ranks_per_node is {}; it must be 0 or more",
+                ranks_per_node);
+  bool const on_device = kind != device_kind::cpu;
+  exchange_shape const shape = shape_of(options, 0, num_ranks, on_device);
+  node_map const nodes = node_map::of_equal(num_ranks, ranks_per_node);
+  bool const two = take_two_hops(options.hops, shape, nodes, on_device);
   FERRY_TRY(window_layout const window,
-            window_of(options, shape_of(options, 0, num_ranks, kind != device_kind::cpu)));
+            window_of(options, shape, two ? nodes.shape() : relay_shape{}));
   return window.bytes();
 }
 

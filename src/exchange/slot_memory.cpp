@@ -119,6 +119,8 @@ result<void> microbatch::state::allocate() {
   if (!core.on_device) {
     m.owners = core.owners.data();
     m.receives_fnuz = core.receives_fnuz.data();
+    if (!core.paths) return {};
+    FERRY_TRY(relay, relay_slot::make(core, slot, frame));
     return {};
   }
   place(m.owners, field::owners);

@@ -57,6 +57,7 @@ result<shared_windows> take_all(int rank, std::vector<card> const& cards,
                   peer, rank);
     bool const own = static_cast<int>(peer) == rank;
     bool const near = same_node[peer];
+    shared.elsewhere.push_back(near ? window{} : w);
     shared.windows.push_back(near ? std::move(w) : window{});
     shared.how.push_back(own ? reach::self : near ? reach::mapped : reach::network);
     shared.why.push_back(

@@ -34,6 +34,7 @@ result<void> known(exchange_options const& o) {
       in_range("layout", static_cast<int>(o.layout), 0, static_cast<int>(layout::in_place)));
   FERRY_CHECK(in_range("fp8", static_cast<int>(o.fp8), 0, static_cast<int>(fp8_flavour::either)));
   FERRY_CHECK(in_range("via", static_cast<int>(o.via), 0, static_cast<int>(reach::network)));
+  FERRY_CHECK(in_range("hops", static_cast<int>(o.hops), 0, static_cast<int>(hops::two)));
   return in_range("reduction", static_cast<int>(o.reduction), 0,
                   static_cast<int>(reduction::per_choice));
 }
@@ -56,6 +57,11 @@ result<void> check_rounds(exchange_options const& o) {
         "layout in_place with round_tokens {} below max_tokens {}: rounds reuse the inbox, so "
         "rows cannot stay in it",
         o.round_tokens, o.max_tokens);
+  if (rounds && o.hops == hops::two)
+    return fail(error_code::invalid_argument,
+                "hops is two with round_tokens {} below max_tokens {}: a relay takes steps of one "
+                "round",
+                o.round_tokens, o.max_tokens);
   if (o.chunk_tokens != 0 && !std::has_single_bit(static_cast<unsigned>(o.chunk_tokens)))
     return fail(error_code::invalid_argument, "chunk_tokens is {}; it must be 1, 2, 4, 8 or 16",
                 o.chunk_tokens);

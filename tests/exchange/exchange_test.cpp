@@ -394,6 +394,7 @@ TEST(exchange, refuses_options_that_differ_between_ranks_on_all_of_them) {
   expect_all_refuse([](options& o) { o.round_tokens = 2; }, {"round_tokens", "2"});
   expect_all_refuse([](options& o) { o.chunk_tokens = 2; }, {"chunk_tokens", "2"});
   expect_all_refuse([](options& o) { o.via = reach::network; }, {"via"});
+  expect_all_refuse([](options& o) { o.hops = hops::two; }, {"hops", "0", "2"});
 }
 
 TEST(exchange, tells_all_ranks_when_one_refuses_its_own_options) {

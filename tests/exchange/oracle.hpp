@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -235,6 +236,7 @@ struct world {
   int ranks = 1;
   exchange_options options;
   std::vector<bool> fnuz;  ///< by rank
+  int ranks_per_node = 0;  ///< records take two hops between nodes of so many ranks
   bool hot = false;        ///< most choices name one expert
   bool bad_ids = true;     ///< -1 and out-of-range ids occur
   std::vector<ferry::oracle::step> steps;
@@ -257,6 +259,13 @@ struct world {
   wire_row const& row_at(int rank, rank_step const& from, int token) const {
     bool const other = !from.as_fnuz.empty() && is_fnuz(rank);
     return (other ? from.as_fnuz : from.sent)[static_cast<std::size_t>(token)];
+  }
+  /// The rank that brings home what `rank` made of a row of `source`: a relay for other nodes.
+  int brought_home_by(int rank, int source) const {
+    int const n = ranks_per_node;
+    if (n == 0 || rank / n == source / n) return rank;
+    int const first = rank / n * n;
+    return first + source % n % (first + n < ranks ? n : ranks - first);
   }
   bool is_expert(std::int64_t id) const { return id >= 0 && id < options.num_experts; }
   std::size_t row_bytes() const {
@@ -430,6 +439,7 @@ inline std::vector<float> expect_output(world const& w, step const& s, int sourc
       add(sum, from.weights[at(k)], home(w, source, row));
     }
   } else {
+    std::map<int, std::vector<std::vector<float>>> came;  // ranks' rows, by who brings them
     for (int rank = 0; rank < w.ranks; ++rank) {
       std::vector<float> partial(hidden, 0.0f);
       bool any = false;
@@ -440,7 +450,12 @@ inline std::vector<float> expect_output(world const& w, step const& s, int sourc
         if (arrived(rank, k))
           add(partial, from.weights[at(k)], expert_row(w, from, token, static_cast<int>(id)));
       }
-      if (any) add(sum, 1.0f, home(w, source, partial));
+      if (any) came[w.brought_home_by(rank, source)].push_back(home(w, source, partial));
+    }
+    for (auto const& [by, rows] : came) {
+      std::vector<float> of_node(hidden, 0.0f);
+      for (std::vector<float> const& row : rows) add(of_node, 1.0f, row);
+      add(sum, 1.0f, rows.size() == 1 ? rows[0] : home(w, source, of_node));
     }
   }
   if (from.adds)

@@ -37,12 +37,13 @@ class complaints {
 
 /// Runs body(group) as every rank of a group of threads, and waits for all.
 inline void run_ranks(int ranks, std::chrono::milliseconds timeout, complaints& wrong,
-                      std::function<void(group const&)> const& body) {
+                      std::function<void(group const&)> const& body, int ranks_per_node = 0) {
   thread_ranks const meeting = ferry::threads(ranks);
   std::vector<std::thread> threads;
   for (int r = 0; r < ranks; ++r)
     threads.emplace_back([&, r] {
-      result<group> const joined = join(meeting.rank(r), {.timeout = timeout});
+      result<group> const joined =
+          join(meeting.rank(r), {.timeout = timeout, .ranks_per_node = ranks_per_node});
       if (!joined) return wrong.add(joined.error().message);
       body(*joined);
     });

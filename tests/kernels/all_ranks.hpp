@@ -14,6 +14,7 @@
 
 #include <ferry/exec/emulated/lane_launch.hpp>
 
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -39,6 +40,7 @@ class all_ranks {
   /// Runs kernels as compiled for one code level, `blocks` teams a rank.
   all_ranks(world const& w, code_level level) : all_ranks(w, w.options.blocks, w.options.blocks) {
     kernels_ = &cpu_kernels_for(level);
+    relays_ = &relay_kernels_for(level);
     for (int i = 0; i < w.ranks; ++i)
       executors_.push_back(std::make_unique<cpu_executor>(w.options.blocks));
   }
@@ -67,7 +69,29 @@ class all_ranks {
                             nullptr};
       return run_table(with, kernel);
     }
-    run_on_lanes(lanes_, ++launches_, launch_of(r), kernel).value();
+    // Those of two hops are run on lanes by a test of their own.
+    if constexpr (requires { kernel.relay; })
+      std::abort();
+    else
+      run_on_lanes(lanes_, ++launches_, launch_of(r), kernel).value();
+  }
+
+  // Everything that a kernel waits for is there when it starts.
+  gpu_launch launch_of(int r) {
+    rank_memory& at = rank(r);
+    gpu_launch with;
+    with.blocks = grid_.blocks;
+    with.teams = grid_.teams;
+    with.peers.rank = r;
+    for (int p = 0; p < size(); ++p)
+      with.peers.flags[p] = with.peers.rows[p] = rank(p).window.data();
+    with.waits = {.status = at.core.status_of(r),
+                  .failed = &at.lanes_failed,
+                  .timeout = 1'000'000,
+                  .patience = 1'000'000};
+    with.scratch = at.slot->scratch;
+    with.scratch_stride = at.slot->scratch_stride;
+    return with;
   }
 
   bool failed() {
@@ -161,24 +185,6 @@ class all_ranks {
   }
 
  private:
-  // Everything that a kernel waits for is there when it starts.
-  gpu_launch launch_of(int r) {
-    rank_memory& at = rank(r);
-    gpu_launch with;
-    with.blocks = grid_.blocks;
-    with.teams = grid_.teams;
-    with.peers.rank = r;
-    for (int p = 0; p < size(); ++p)
-      with.peers.flags[p] = with.peers.rows[p] = rank(p).window.data();
-    with.waits = {.status = at.core.status_of(r),
-                  .failed = &at.lanes_failed,
-                  .timeout = 1'000'000,
-                  .patience = 1'000'000};
-    with.scratch = at.slot->scratch;
-    with.scratch_stride = at.slot->scratch_stride;
-    return with;
-  }
-
   // All blocks first, then from one up.
   void take_budget() { grid_.blocks = 1 + (most_blocks_ - 1 + budgets_++) % most_blocks_; }
 
@@ -190,7 +196,11 @@ class all_ranks {
       core.options.blocks = scratches;
       core.shape = shape_of(core.options, r, w.ranks);
       core.layout = positions_of(core.options, core.shape).value();
-      core.window = window_of(core.options, core.shape).value();
+      if (w.options.hops == hops::two)
+        core.paths = std::make_unique<node_paths>(node_map::of_equal(w.ranks, w.ranks_per_node), r);
+      core.window =
+          window_of(core.options, core.shape, core.paths ? core.paths->shape : relay_shape{})
+              .value();
       for (int e = 0; e < w.options.num_experts; ++e)
         core.owners.push_back(owner_of(e, w.ranks, w.options.num_experts));
       for (bool f : w.fnuz) core.receives_fnuz.push_back(static_cast<std::byte>(f));
@@ -211,6 +221,15 @@ class all_ranks {
     }
   }
 
+  void run_table(cpu_launch const& with, by_nodes<send_rows> const& k) { relays_->send(with, k); }
+  void run_table(cpu_launch const& with, by_nodes<receive_rows> const& k) {
+    relays_->receive(with, k);
+  }
+  void run_table(cpu_launch const& with, by_nodes<return_rows> const& k) {
+    relays_->give_back(with, k);
+  }
+  void run_table(cpu_launch const& with, forward_rows const& k) { relays_->forward(with, k); }
+  void run_table(cpu_launch const& with, forward_sums const& k) { relays_->forward_home(with, k); }
   void run_table(cpu_launch const& with, send_rows const& k) { kernels_->send(with, k); }
   void run_table(cpu_launch const& with, receive_rows const& k) { kernels_->receive(with, k); }
   void run_table(cpu_launch const& with, credit_round const& k) { kernels_->credit(with, k); }
@@ -237,6 +256,7 @@ class all_ranks {
   std::vector<std::unique_ptr<rank_memory>> ranks_;
   std::vector<std::unique_ptr<cpu_executor>> executors_;
   cpu_kernels const* kernels_ = nullptr;
+  relay_kernels const* relays_ = nullptr;
   int lanes_ = 0;
   lane_grid grid_;
   int most_blocks_;

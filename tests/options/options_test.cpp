@@ -119,6 +119,7 @@ TEST(options, refuse_numbers_that_name_no_choice) {
              bad{"via", static_cast<int>(reach::network) + 1 + past,
                  [](o&x, int v) { x.via = static_cast<reach>(v); }},
              bad{"carrier", 2 + past, [](o&x, int v) { x.carrier = static_cast<carrier>(v); }},
+             bad{"hops", 3 + past, [](o&x, int v) { x.hops = static_cast<hops>(v); }},
          }) {
       exchange_options x = valid();
       b.set(x, b.value);

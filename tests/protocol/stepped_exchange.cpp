@@ -38,7 +38,7 @@ void launch(cpu_launch const& with, Kernel const& kernel) {
   rank.on_all_blocks([&](int block) {
     agent const a{rank, block};
     std::byte* const scratch = with.scratch + static_cast<std::size_t>(block) * with.scratch_stride;
-    kernel(stepping_team(a, scratch, scratch + row_scratch_bytes(kernel.frame.shape)),
+    kernel(stepping_team(a, scratch, scratch + row_scratch_bytes(rank.core.shape)),
            slow_delivery{&a});
   });
 }
@@ -76,6 +76,13 @@ cpu_kernels const& stepped_kernels() {
   return table;
 }
 
+relay_kernels const& stepped_relays() {
+  static relay_kernels const table{launch<by_nodes<send_rows>>, launch<forward_rows>,
+                                   launch<by_nodes<receive_rows>>, launch<by_nodes<return_rows>>,
+                                   launch<forward_sums>};
+  return table;
+}
+
 cpu_launch launch_of(stepped_rank& r, int slot) {
   microbatch::state& s = *r.states[static_cast<std::size_t>(slot)];
   return {&r.work_queue.executor(), r.core.options.blocks, s.waits.get(), s.scratch,
@@ -88,7 +95,11 @@ stepped_rank::stepped_rank(run& r, int rank)
   core.options = options_of(r.shape, r.num_experts());
   core.shape = shape_of(core.options, rank, r.shape.ranks);
   core.layout = positions_of(core.options, core.shape).value();
-  core.window = lay_out_window(core.shape, r.shape.slots);
+  if (r.shape.ranks_per_node > 0)
+    core.paths = std::make_unique<node_paths>(
+        node_map::of_equal(r.shape.ranks, r.shape.ranks_per_node), rank);
+  core.window =
+      window_of(core.options, core.shape, core.paths ? core.paths->shape : relay_shape{}).value();
   memory = r.reused_windows.empty() ? window::plain(core.window.bytes()).value()
                                     : r.reused_windows[static_cast<std::size_t>(rank)];
   core.readable.assign(static_cast<std::size_t>(r.shape.ranks), nullptr);
@@ -98,6 +109,7 @@ stepped_rank::stepped_rank(run& r, int rank)
     core.owners.push_back(owner_of(e, r.shape.ranks, r.num_experts()));
   core.receives_fnuz.resize(static_cast<std::size_t>(r.shape.ranks));
   core.kernels = &stepped_kernels();
+  core.relays = &stepped_relays();
   for (int s = 0; s < r.shape.slots; ++s) {
     auto state = std::make_unique<microbatch::state>(core, s);
     state->allocate().value();

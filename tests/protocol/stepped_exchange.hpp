@@ -33,6 +33,7 @@ struct run_shape {
   int round_tokens = 0;
   ferry::layout layout = layout::grouped;
   ferry::reduction reduction = reduction::per_rank;
+  int ranks_per_node = 0;           ///< records take two hops between nodes of so many ranks
   bool release_some = true;         ///< some steps end without results
   bool slow_self = true;            ///< a rank's stores to itself are late too
   std::uint64_t epochs_before = 0;  ///< as if so many epochs had passed
@@ -240,6 +241,7 @@ static_assert(delivery<slow_delivery, stepping_team>);
 
 /// The kernels over these two, as an exchange calls them.
 cpu_kernels const& stepped_kernels();
+relay_kernels const& stepped_relays();
 /// What the running agent's kernels are launched with.
 cpu_launch launch_of(stepped_rank& r, int slot);
 

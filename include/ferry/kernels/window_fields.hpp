@@ -77,22 +77,33 @@ constexpr slot_layout lay_out_slot(exchange_shape const& shape) {
 
 /// The fields of a whole window.
 enum class window_field {
-  status,  ///< this rank's failure record; peers only read it
-  asleep,  ///< [writing rank]: threads of this rank that sleep on its words
-  flags,   ///< [slot]: lay_out_flags
-  rows,    ///< [slot]: lay_out_slot
+  status,       ///< this rank's failure record; peers only read it
+  asleep,       ///< [writing rank]: threads of this rank that sleep on its words
+  flags,        ///< [slot]: lay_out_flags
+  relay_flags,  ///< [slot]: lay_out_relay_flags; nothing where records take one hop
+  rows,         ///< [slot]: lay_out_slot
+  relay_rows,   ///< [slot]: lay_out_relay; likewise
   count_
 };
 using window_layout = field_layout<window_field>;
 
-constexpr window_layout lay_out_window(exchange_shape const& shape, int num_slots) {
+/// What a slot's relay adds to the two parts of a window (relay_fields.hpp).
+struct relay_bytes {
+  std::size_t flags = 0;
+  std::size_t rows = 0;
+};
+
+constexpr window_layout lay_out_window(exchange_shape const& shape, int num_slots,
+                                       relay_bytes const& relay = {}) {
   auto const slots = static_cast<std::size_t>(num_slots);
   window_layout window;
   window.add(window_field::status, 1, sizeof(status_record), part_align);
   window.add(window_field::asleep, static_cast<std::size_t>(shape.ranks), 4, part_align);
   window.add(window_field::flags, slots, lay_out_flags(shape).bytes(), part_align);
+  window.add(window_field::relay_flags, slots, relay.flags, part_align);
   window.add(window_field::rows, slots, round_up(lay_out_slot(shape).bytes(), part_align),
              part_align);
+  window.add(window_field::relay_rows, slots, round_up(relay.rows, part_align), part_align);
   return window;
 }
 

@@ -64,6 +64,12 @@ class peer_memory_delivery {
       if (to >= Device::lanes) base = high_flags_;
     Device::store_word(reinterpret_cast<std::uint64_t*>(base + offset), word);
   }
+  /// The same by whatever lane: it looks up where the rank's flags lie.
+  template <team Team>
+  FERRY_FN void publish_by_any_lane(Team const&, int to, flag, std::size_t offset,
+                                    std::uint64_t word) const {
+    Device::store_word(reinterpret_cast<std::uint64_t*>(peers_.flags[to] + offset), word);
+  }
 
  private:
   // As much as lanes hold is read, then stored, then waited for: devices count loads and stores in
