@@ -121,8 +121,9 @@ struct exchange_options {
   /// or without hwloc the next in order. Where `network.device`, or the fabric's domain or address,
   /// names a NIC, all rails are connections of that one.
   int rails = 1;
-  /// How ranks of other nodes are reached. Two hops need CPU ranks and steps of one round; in a
-  /// group that is one node they are the same as one.
+  /// How ranks of other nodes are reached. Two hops need CPU ranks, steps of one round and, where
+  /// rows are fp8_e4m3, ranks that all take the same flavour; in a group that is one node they are
+  /// the same as one.
   ferry::hops hops = hops::automatic;
 
   int num_microbatches = 2;  ///< independent slots, 1..64

@@ -170,4 +170,34 @@ TEST(mixed_flavours, are_refused_where_all_are_to_read_the_same) {
   EXPECT_TRUE(wrong.none()) << wrong.text();
 }
 
+TEST(mixed_flavours, take_one_hop_between_nodes) {
+  golden_rows const g;
+  for (wire const sent : {wire::fp8_e4m3, wire::fp8_ue8m0})
+    for (hops const wanted : {hops::automatic, hops::two}) {
+      complaints wrong;
+      run_ranks(
+          num_ranks, std::chrono::seconds(60), wrong,
+          [&](group const& ranks) {
+            exchange_options o = options_for(g, ranks.rank(), sent, reduction::per_rank);
+            o.via = reach::network;
+            o.hops = wanted;
+            if (sent == wire::fp8_ue8m0) o.combine_wire = wire::bf16;
+            result<exchange> const ep = make_exchange(ranks, o);
+            // Under scales of powers of two the codes are the same, and a relay knows the scales.
+            if (wanted == hops::two && sent == wire::fp8_e4m3) {
+              wrong.check(!ep && ep.error().code == error_code::unsupported &&
+                              ep.error().message.find("both flavours") != std::string::npos,
+                          "two hops were not refused");
+              return;
+            }
+            if (!ep) return wrong.add(ep.error().message);
+            wrong.check(ep->options().hops == wanted || wanted == hops::automatic, "other hops");
+            if (sent == wire::fp8_e4m3)
+              wrong.check(ep->options().hops == hops::one, "two hops with both flavours");
+          },
+          2);
+      EXPECT_TRUE(wrong.none()) << wrong.text();
+    }
+}
+
 }  // namespace
