@@ -108,12 +108,34 @@ result<void> offer_samples(exchange const& of, trace_sampler& to) {
 
 result<void> offer_samples(exchange const& of, std::span<trace_sampler* const> to) {
   FERRY_TRY(auto const all, of.sampled_choices());
-  auto const size =
-      static_cast<std::size_t>(of.options().layers) * static_cast<std::size_t>(of.options().topk);
-  for (std::size_t at = 0; at < all.size(); at += size) {
-    std::span<std::int32_t const> const token = std::span(all).subspan(at, size);
-    if (std::none_of(token.begin(), token.end(), [](std::int32_t e) { return e >= 0; })) continue;
+  auto const topk = static_cast<std::size_t>(of.options().topk);
+  std::size_t const size = static_cast<std::size_t>(of.options().layers) * topk;
+  auto const chosen = [](std::int32_t e) { return e >= 0; };
+  auto const tokens = static_cast<std::size_t>(of.options().sampled_tokens);
+  std::vector<std::int32_t> token(size);
+  auto const offer = [&]() -> result<void> {
+    if (std::none_of(token.begin(), token.end(), chosen)) return {};
     for (trace_sampler* sampler : to) FERRY_CHECK(sampler->offer(token));
+    std::fill(token.begin(), token.end(), -1);
+    return {};
+  };
+  for (std::size_t i = 0; i < tokens; ++i) {
+    std::fill(token.begin(), token.end(), -1);
+    // Slots that take turns layer by layer hold parts of one token.
+    for (std::size_t from = i * size; from < all.size(); from += tokens * size) {
+      std::span<std::int32_t const> const part = std::span(all).subspan(from, size);
+      bool apart = true;
+      for (std::size_t at = 0; at < size; at += topk)
+        apart =
+            apart && !(std::any_of(part.begin() + static_cast<std::ptrdiff_t>(at),
+                                   part.begin() + static_cast<std::ptrdiff_t>(at + topk), chosen) &&
+                       std::any_of(token.begin() + static_cast<std::ptrdiff_t>(at),
+                                   token.begin() + static_cast<std::ptrdiff_t>(at + topk), chosen));
+      if (!apart) FERRY_CHECK(offer());
+      std::transform(part.begin(), part.end(), token.begin(), token.begin(),
+                     [](std::int32_t a, std::int32_t b) { return std::max(a, b); });
+    }
+    FERRY_CHECK(offer());
   }
   return {};
 }

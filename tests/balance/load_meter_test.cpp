@@ -3,6 +3,7 @@
 
 #include <ferry/balance/load_meter.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <span>
@@ -87,6 +88,30 @@ TEST(offer_samples, sees_the_tokens_of_every_part_of_a_step) {
   });
   EXPECT_TRUE(wrong.none()) << wrong.text();
   EXPECT_GT(second_was_empty, 0) << "no step had an empty last part";
+}
+
+TEST(offer_samples, puts_a_token_together_whose_layers_run_on_slots_in_turn) {
+  complaints wrong;
+  placed_world const w{.ranks = 2, .experts = 6, .slots = 6, .layers = 2, .topk = 2, .sampled = 6};
+  run_ranks(2, std::chrono::seconds(20), wrong, [&](group const& g) {
+    exchange ep = make_exchange(g, w.options()).value();
+    placed_rank turns[] = {{w, ep, queue(), 0}, {w, ep, queue(), 1}};
+    trace_sampler sampler = trace_sampler::make(2, 2, 1000).value();
+    for (std::uint64_t s = 1; s <= 20; ++s)
+      for (int layer = 0; layer < 2; ++layer) {
+        placed_rank& rank = turns[layer];
+        rank.follow(contiguous_placement(2, 6, 2).value());
+        rank.leave_counts_alone();
+        // The same tokens choose the same in both layers.
+        rank.step(layer, s, false, wrong).value();
+        if (layer == 1) offer_samples(ep, sampler).value();
+      }
+    routing_trace const& seen = sampler.sample();
+    wrong.check(seen.num_tokens > 10, "tokens");
+    for (std::int64_t t = 0; t < seen.num_tokens; ++t)
+      wrong.check(std::ranges::equal(seen.choices(t, 0), seen.choices(t, 1)), "both layers");
+  });
+  EXPECT_TRUE(wrong.none()) << wrong.text();
 }
 
 TEST(load_meter, extrapolates_the_floor_of_long_readings) {

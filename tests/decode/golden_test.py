@@ -221,6 +221,8 @@ def placed(o):
         with open(loads, encoding="utf-8") as f:
             saved = json.load(f)
         assert saved["sample"]["topk"] == len(saved["sample"]["choices"][0][0])
+        for token in saved["sample"]["choices"]:
+            assert all(-1 not in layer for layer in token), "a token lacks the choices of a layer"
         counts = saved["logical_count"]
         assert [len(c) for c in counts] == [experts] * layers
         # Every choice of the decode steps is counted once, whichever replica served it.

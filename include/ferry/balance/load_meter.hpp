@@ -53,7 +53,9 @@ class load_meter {
 };
 
 /// Offers the tokens that an exchange sampled since the last call, in the last step of each of its
-/// slots, to a sampler: those that chose an expert. Order    all that was put on queues has run
+/// slots, to a sampler: those that chose an expert. Slots that held other layers of a step than
+/// those before them, as where layers take turns, are taken for the same tokens.
+/// Order    all that was put on queues has run
 /// Errors   those of exchange::sampled_choices and trace_sampler::offer
 result<void> offer_samples(exchange const& of, trace_sampler& to);
 /// To several samplers, each of which sees all of them.
