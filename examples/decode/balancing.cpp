@@ -7,8 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
-#include <span>
+#include <iterator>
 #include <string_view>
 
 namespace ferry::decode {
@@ -18,6 +17,13 @@ namespace {
 constexpr std::int64_t steps_of_reading = 16;
 /// Tokens of each rank whose choices are saved.
 constexpr std::int64_t most_samples = 4096;
+
+/// Of each decode step.
+constexpr int tokens_of_step = 4;
+/// What a rebalancer may go by.
+constexpr placement_policy policies[] = {placement_policy::incremental, placement_policy::permute,
+                                         placement_policy::local, placement_policy::replicate,
+                                         placement_policy::hierarchical};
 
 template <class T>
 bool parse_number(std::string_view text, T& to) {
@@ -40,15 +46,27 @@ result<void> parse_rebalance(std::string const& text, balance_options& to) {
     if (name == "min-gain") good = parse_number(value, to.min_gain) && to.min_gain >= 0;
     if (name == "bytes-per-step")
       good = parse_number(value, to.bytes_per_step) && to.bytes_per_step >= 8;
+    if (name == "policy") {
+      auto const policy = placement_policy_of(value);
+      good = policy &&
+             std::find(std::begin(policies), std::end(policies), *policy) != std::end(policies);
+      if (good) to.policy = *policy;
+    }
     if (!good)
       return error{error_code::invalid_argument,
-                   fmt::format("\"{}\" is none of every=N (1 or more), min-gain=X (0 or more) and "
-                               "bytes-per-step=N (8 or more)",
+                   fmt::format("\"{}\" is none of every=N (1 or more), min-gain=X (0 or more), "
+                               "bytes-per-step=N (8 or more) and "
+                               "policy=incremental|permute|local|replicate|hierarchical",
                                part)};
   }
   if (to.every == 0) return error{error_code::invalid_argument, "every=N is missing"};
   to.rebalance = text;
   return {};
+}
+
+int sampled_tokens(balance_options const& options) {
+  bool const local = options.every > 0 && options.policy == placement_policy::local;
+  return local || options.loads_file ? tokens_of_step : 0;
 }
 
 result<balancing> balancing::make(deepseek::model& model, group const& ranks,
@@ -71,12 +89,15 @@ result<balancing> balancing::make(deepseek::model& model, group const& ranks,
     FERRY_TRY(rebalancer made,
               rebalancer::make(*ep, *b.store_, where,
                                {.every = options.every,
+                                .policy = options.policy,
                                 .min_gain = options.min_gain,
                                 .migrate = {.bytes_per_step = options.bytes_per_step,
                                             .replicas = options.replicas}}));
     b.keeps_.emplace(std::move(made));
   }
   FERRY_TRY(b.meter_, load_meter::make(*ep));
+  // As the meter does, this leaves out what was there before.
+  if (sampled_tokens(options) > 0) FERRY_CHECK(ep->sampled_choices());
   FERRY_TRY(b.window_, load_window::make(where.num_layers, where.num_experts));
   if (options.loads_file) {
     FERRY_TRY(b.sampler_, trace_sampler::make(where.num_layers, ep->options().topk, most_samples));
@@ -104,10 +125,11 @@ result<void> balancing::read(placement const& where) {
 result<void> balancing::after_step() {
   if (!meter_) return {};
   ++steps_;
-  if (sampler_) FERRY_CHECK(offer_samples(*model_->expert_exchange(), *sampler_));
+  trace_sampler* const samples = sampler_ ? &*sampler_ : nullptr;
+  if (samples && !keeps_) FERRY_CHECK(offer_samples(*model_->expert_exchange(), *samples));
   if (keeps_) {
     placement const before = keeps_->present();
-    FERRY_CHECK(keeps_->after_step());
+    FERRY_CHECK(keeps_->after_step(samples));
     // What was counted belongs to the experts that were there.
     if (!(keeps_->present() == before)) FERRY_CHECK(read(before));
   }
@@ -137,20 +159,10 @@ result<balance_report> balancing::finish() {
 
 /// The windows of all ranks are the same; each sampled its own tokens.
 result<void> balancing::save_loads() {
-  auto const& mine = sampler_->sample().experts;
-  FERRY_TRY(auto const all, ranks_.all_gather(std::as_bytes(std::span(mine))));
+  FERRY_TRY(routing_trace trace, gather_samples(ranks_, sampler_->sample()));
   if (ranks_.rank() != 0) return {};
   load_file file;
   file.windows.push_back(*window_);
-  routing_trace trace = sampler_->sample();
-  trace.experts.clear();
-  for (bytes const& one : all) {
-    std::size_t const before = trace.experts.size();
-    trace.experts.resize(before + one.size() / sizeof(std::int32_t));
-    if (!one.empty()) std::memcpy(trace.experts.data() + before, one.data(), one.size());
-  }
-  trace.num_tokens =
-      std::ssize(trace.experts) / (std::int64_t{trace.num_layers} * std::int64_t{trace.topk});
   if (trace.num_tokens > 0) file.sample = std::move(trace);
   return ferry::save_loads(*options_.loads_file, file);
 }

@@ -23,14 +23,18 @@ struct balance_options {
   replica_choice replicas = replica_choice::hash;
   std::int64_t every = 0;  ///< steps between two looks; 0: experts stay
   double min_gain = 0;
+  placement_policy policy = placement_policy::incremental;
   std::size_t bytes_per_step = migration_options{}.bytes_per_step;
   std::string rebalance;  ///< as it was given
   std::optional<std::filesystem::path> loads_file;
 };
 
-/// Reads "every=N[,min-gain=X][,bytes-per-step=N]" into `to`.
+/// Reads "every=N[,min-gain=X][,bytes-per-step=N][,policy=NAME]" into `to`.
 /// Errors   invalid_argument naming the part that is none of these
 result<void> parse_rebalance(std::string const& text, balance_options& to);
+
+/// Tokens of each of a rank's steps whose choices have to be sampled, 0 where nobody looks at them.
+int sampled_tokens(balance_options const& options);
 
 /// All of it is the same on every rank, but for `moved`.
 struct balance_report {

@@ -41,9 +41,6 @@
 namespace ferry::decode {
 namespace {
 
-/// Of each decode step, whose choices --save-loads keeps.
-constexpr int sampled_tokens = 4;
-
 using token_lists = std::vector<std::vector<std::int32_t>>;
 
 result<void> show_tokens(options const& o) {
@@ -151,7 +148,7 @@ deepseek::model_options model_options_of(job const& j, plan const& sizes, device
   deepseek::model_options m;
   m.experts_at = j.experts_at;
   m.replicas = o.balance.replicas;
-  m.sampled_tokens = o.balance.loads_file ? sampled_tokens : 0;
+  m.sampled_tokens = sampled_tokens(o.balance);
   m.where = std::move(where);
   m.products = o.products;
   m.compute = o.compute;

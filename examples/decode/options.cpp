@@ -142,8 +142,9 @@ void add_balance(CLI::App& app, options& o) {
   app.add_option_function<std::string>(
          "--rebalance", take,
          "look at the measured loads every N steps, and move experts where the busiest ranks gain "
-         "that many means of load; so many bytes of a rank after each step [0, 4194304]")
-      ->type_name("every=N[,min-gain=X][,bytes-per-step=N]");
+         "that many means of load; so many bytes of a rank after each step; by this policy [0, "
+         "4194304, incremental]")
+      ->type_name("every=N[,min-gain=X][,bytes-per-step=N][,policy=NAME]");
   app.add_option("--save-loads", o.balance.loads_file,
                  "write the experts' loads in the decode steps, and sampled choices, as JSON for "
                  "ferry-place --loads")

@@ -215,9 +215,9 @@ class exchange {
   /// the exchange was made. -1, and tokens that were not there, are not counted.
   /// Errors   invalid_state options.layers is 0; device
   result<std::vector<std::uint64_t>> slot_loads() const;
-  /// Experts that sampled tokens chose in the last step of each layer, [sampled_tokens, layers,
-  /// topk]; -1 is no expert, or no token. Token i of n is token i*T/n of the step's T, or
-  /// token i where T is at most n.
+  /// Experts that sampled tokens chose in each slot's last step of each layer, each step's once:
+  /// [num_microbatches, sampled_tokens, layers, topk]; -1 is no expert, no token, or no new step.
+  /// Token i of n is token i*T/n of the step's T, or token i where T is at most n.
   /// Order    all that was put on queues has run
   /// Errors   as slot_loads
   result<std::vector<std::int32_t>> sampled_choices() const;

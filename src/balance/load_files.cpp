@@ -170,7 +170,11 @@ result<load_file> loads_of_json(json const& all, std::string const& name) {
     if (!sample->is_object() || !sample->contains("choices"))
       return fail(error_code::malformed_input, "{}: a sample without choices", name);
     FERRY_TRY(auto trace, sample_of((*sample)["choices"], name));
-    FERRY_CHECK(validate(trace, first.num_experts()));
+    if (trace.num_layers != first.num_layers())
+      return fail(error_code::malformed_input, "{}: a sample of {} layers beside windows of {}",
+                  name, trace.num_layers, first.num_layers());
+    if (auto right = validate(trace, first.num_experts()); !right)
+      return fail(right.error().code, "{}: {}", name, right.error().message);
     loads.sample = std::move(trace);
   }
   return loads;
@@ -237,24 +241,34 @@ result<load_file> open_load_file(std::filesystem::path const& file) {
 }
 
 result<std::vector<expert_loads>> read_loads(std::filesystem::path const& file) {
-  if (file.extension() == ".safetensors") return loads_of_tensor(file);
+  FERRY_TRY(auto loads, read_sampled_loads(file));
+  return std::move(loads.windows);
+}
+
+result<sampled_loads> read_sampled_loads(std::filesystem::path const& file) {
+  sampled_loads known;
+  if (file.extension() == ".safetensors") {
+    FERRY_TRY(known.windows, loads_of_tensor(file));
+    return known;
+  }
   FERRY_TRY(auto all, read_json(file));
   if (all.is_object() && all.contains("ferry_loads")) {
     FERRY_TRY(auto loads, loads_of_json(all, file.string()));
-    std::vector<expert_loads> windows;
     for (auto const& w : loads.windows) {
       auto one = w.loads();
-      if (one) windows.push_back(std::move(*one));
+      if (one) known.windows.push_back(std::move(*one));
     }
-    if (windows.empty())
+    if (known.windows.empty())
       return fail(error_code::invalid_argument, "{}: all {} windows are empty", file.string(),
                   loads.windows.size());
-    return windows;
+    known.sample = std::move(loads.sample);
+    return known;
   }
   if (!all.is_object() || !all.contains("logical_count"))
     return fail(error_code::malformed_input, "{}: neither ferry_loads nor logical_count",
                 file.string());
-  return loads_of_counts(all["logical_count"], file.string());
+  FERRY_TRY(known.windows, loads_of_counts(all["logical_count"], file.string()));
+  return known;
 }
 
 namespace {

@@ -102,15 +102,60 @@ result<counted_loads> load_meter::read(exchange const& of, placement const& wher
 }
 
 result<void> offer_samples(exchange const& of, trace_sampler& to) {
+  trace_sampler* const one = &to;
+  return offer_samples(of, {&one, 1});
+}
+
+result<void> offer_samples(exchange const& of, std::span<trace_sampler* const> to) {
   FERRY_TRY(auto const all, of.sampled_choices());
-  auto const size =
-      static_cast<std::size_t>(of.options().layers) * static_cast<std::size_t>(of.options().topk);
-  for (std::size_t at = 0; at < all.size(); at += size) {
-    std::span<std::int32_t const> const token = std::span(all).subspan(at, size);
-    if (std::any_of(token.begin(), token.end(), [](std::int32_t e) { return e >= 0; }))
-      FERRY_CHECK(to.offer(token));
+  auto const topk = static_cast<std::size_t>(of.options().topk);
+  std::size_t const size = static_cast<std::size_t>(of.options().layers) * topk;
+  auto const chosen = [](std::int32_t e) { return e >= 0; };
+  auto const tokens = static_cast<std::size_t>(of.options().sampled_tokens);
+  std::vector<std::int32_t> token(size);
+  auto const offer = [&]() -> result<void> {
+    if (std::none_of(token.begin(), token.end(), chosen)) return {};
+    for (trace_sampler* sampler : to) FERRY_CHECK(sampler->offer(token));
+    std::fill(token.begin(), token.end(), -1);
+    return {};
+  };
+  for (std::size_t i = 0; i < tokens; ++i) {
+    std::fill(token.begin(), token.end(), -1);
+    // Slots that take turns layer by layer hold parts of one token.
+    for (std::size_t from = i * size; from < all.size(); from += tokens * size) {
+      std::span<std::int32_t const> const part = std::span(all).subspan(from, size);
+      bool apart = true;
+      for (std::size_t at = 0; at < size; at += topk)
+        apart =
+            apart && !(std::any_of(part.begin() + static_cast<std::ptrdiff_t>(at),
+                                   part.begin() + static_cast<std::ptrdiff_t>(at + topk), chosen) &&
+                       std::any_of(token.begin() + static_cast<std::ptrdiff_t>(at),
+                                   token.begin() + static_cast<std::ptrdiff_t>(at + topk), chosen));
+      if (!apart) FERRY_CHECK(offer());
+      std::transform(part.begin(), part.end(), token.begin(), token.begin(),
+                     [](std::int32_t a, std::int32_t b) { return std::max(a, b); });
+    }
+    FERRY_CHECK(offer());
   }
   return {};
+}
+
+result<routing_trace> gather_samples(group const& ranks, routing_trace const& mine) {
+  FERRY_TRY(auto const all, ranks.all_gather(std::as_bytes(std::span(mine.experts))));
+  routing_trace trace{0, mine.num_layers, mine.topk, {}};
+  std::size_t const token = static_cast<std::size_t>(mine.num_layers) *
+                            static_cast<std::size_t>(mine.topk) * sizeof(std::int32_t);
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    bytes const& one = all[r];
+    if (one.size() % token != 0)
+      return fail(error_code::internal, "rank {} sampled {} bytes of choices, not tokens of {}", r,
+                  one.size(), token);
+    std::size_t const before = trace.experts.size();
+    trace.experts.resize(before + one.size() / sizeof(std::int32_t));
+    if (!one.empty()) std::memcpy(trace.experts.data() + before, one.data(), one.size());
+    trace.num_tokens += static_cast<std::int64_t>(one.size() / token);
+  }
+  return trace;
 }
 
 }  // namespace ferry

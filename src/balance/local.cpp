@@ -21,9 +21,13 @@ namespace {
 /// Tokens of a longer trace that are looked at, evenly spaced.
 constexpr std::int64_t most_tokens = 8192;
 /// Tokens that a search for fewer visits looks at in each layer, for each choice of the sample, and
-/// at most; ten times as many win little more.
+/// at most.
 constexpr std::int64_t search_work = 300;
 constexpr std::int64_t most_search_work = 10'000'000;
+/// Ten times as many win a few hundredths of a rank, and are spent where less than half of what
+/// balance costs has been won back; so many times.
+constexpr int longer_search = 10;
+constexpr int longer_searches = 2;
 /// A row to another node costs more than one within; by this much, in rows.
 constexpr int node_weight = 4;
 
@@ -92,8 +96,7 @@ class local_search {
 
   /// Random swaps within the limit: one that costs visits is taken with a chance that falls as the
   /// search goes on. Ends after looking at `work` tokens.
-  void anneal(std::int64_t work, double hot, double cold) {
-    std::uint64_t random = 7;
+  void anneal(std::int64_t work, double hot, double cold, std::uint64_t random = 7) {
     int const items = p_.problem().num_items();
     for (std::int64_t done = 0; done < work;) {
       double const share = static_cast<double>(done) / static_cast<double>(work);
@@ -212,8 +215,12 @@ slot_list local_layer(std::span<double const> loads, routing_trace const& trace,
   if (present) add(*present);
 
   std::optional<local_search> best;
+  // Of the permuted placement, which is the first, and of the placement that visits least.
+  double level_cost = 0, least_cost = std::numeric_limits<double>::infinity();
   for (auto const& start : starts) {
     local_search s(partition(problem.items, start), tokens, o.num_nodes, limit);
+    if (&start == &starts.front()) level_cost = s.cost();
+    least_cost = std::min(least_cost, s.cost());
     if (!s.reach_limit()) continue;
     s.save_visits();
     if (!best || s.cost() < best->cost()) best.emplace(std::move(s));
@@ -221,8 +228,16 @@ slot_list local_layer(std::span<double const> loads, routing_trace const& trace,
   // Chances are measured in visits, of which a longer sample has more.
   double const hot = 0.005 * static_cast<double>(tokens.size());
   auto const choices = static_cast<std::int64_t>(tokens.size()) * trace.topk;
-  best->anneal(std::min(most_search_work, search_work * choices), hot, 0.1 * hot);
+  auto const work = std::min(most_search_work, search_work * choices);
+  best->anneal(work, hot, 0.1 * hot);
   best->save_visits();
+  double const half = (least_cost + level_cost) / 2;
+  for (int i = 0; i < longer_searches && best->cost() > half; ++i) {
+    local_search again = *best;
+    again.anneal(longer_search * work, hot, 0.1 * hot, static_cast<std::uint64_t>(8 + i));
+    again.save_visits();
+    if (again.cost() < best->cost()) best = std::move(again);
+  }
   return slots_of(best->where(), problem.expert);
 }
 

@@ -58,6 +58,7 @@ struct migration::state {
   result<void> take(bool all);
   result<void> take_one(expert_move const& m);
   result<bool> end_round();
+  error lost_in_agreement();
   result<void> change();
   void stop();
 };
@@ -196,20 +197,29 @@ result<void> migration::state::take_one(expert_move const& m) {
   return {};
 }
 
-/// All ranks have made as many calls, so all has been sent, or will never be.
+/// All ranks have made as many calls, so all has been sent, or will never be. Either all ranks that
+/// live change tables and slots, or none does.
 result<bool> migration::state::end_round() {
   result<void> agreed = ranks.agree(wrong);
-  if (agreed) agreed = ranks.agree(take(true));
   if (!agreed) {
+    // This rank lays nothing aside, so nobody can have come to the end of the second agreement.
+    stop();
+    return agreed.error();
+  }
+  agreed = ranks.agree(take(true));
+  // A rank that ends here has told some of the others, perhaps, and some not.
+  bool const decided = in_window.decide(window_of(0), number, agreed.has_value());
+  if (agreed && !decided) agreed = lost_in_agreement();
+  if (!decided) {
     stop();
     return agreed.error();
   }
   result<void> const changed = change();
-  if (changed) return true;
+  if (changed && agreed) return true;
   // Others go on with the new tables: this rank must not take part.
-  ranks.mark_broken(changed.error());
+  if (!changed) ranks.mark_broken(changed.error());
   stop();
-  return changed.error();
+  return agreed ? changed.error() : agreed.error();
 }
 
 result<void> migration::state::change() {
@@ -227,6 +237,21 @@ result<void> migration::state::change() {
   rounds.erase(rounds.begin());
   if (!rounds.empty()) begin_round();
   return {};
+}
+
+/// Another rank did not learn that all agreed, and decided first.
+error migration::state::lost_in_agreement() {
+  int lost = 0;
+  while (lost < ranks.size() && ranks.look(lost) == presence::here) ++lost;
+  error const why =
+      lost < ranks.size()
+          ? fail(error_code::unreachable,
+                 "rank {} was lost before all ranks knew that round {} may change tables", lost,
+                 number)
+          : fail(error_code::timeout,
+                 "a rank gave up before it knew that round {} may change tables", number);
+  ranks.mark_broken(why);
+  return why;
 }
 
 void migration::state::stop() {

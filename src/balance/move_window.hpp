@@ -41,6 +41,7 @@ class move_window {
   move_window(int ranks, int spare_slots, std::size_t expert_bytes) {
     // Each writer's word on a line of its own.
     layout_.add(part::sent, static_cast<std::size_t>(ranks), 128, 128);
+    layout_.add(part::decision, 1, 128, 128);
     layout_.add(part::sums, static_cast<std::size_t>(spare_slots), 128, 128);
     layout_.add(part::experts, static_cast<std::size_t>(spare_slots),
                 round_up(expert_bytes, std::size_t{128}), 4096);
@@ -50,6 +51,18 @@ class move_window {
   /// Round and bytes that a source has written in it: published by release, after them.
   std::atomic_ref<std::uint64_t> sent(std::byte* window, int source) const {
     return std::atomic_ref(word(window, part::sent, source));
+  }
+  /// Ranks that learn how an agreement ended, and ranks that do not because another died within it,
+  /// decide here whether the round's change takes place: the first one's word stands for all. The
+  /// window is mapped by all of them, so it outlives the rank that it belongs to.
+  /// Returns  the decision, be it this call's or an earlier one's
+  bool decide(std::byte* window, std::uint64_t round, bool change) const {
+    std::atomic_ref const decision(word(window, part::decision, 0));
+    std::uint64_t found = decision.load(std::memory_order_acquire);
+    std::uint64_t const mine = round << 1 | static_cast<std::uint64_t>(change);
+    while (found >> 1 != round)
+      if (decision.compare_exchange_weak(found, mine, std::memory_order_acq_rel)) return change;
+    return (found & 1) != 0;
   }
   /// What the expert's bytes must add up to; covered by `sent`.
   std::uint64_t& sum(std::byte* window, int spare) const { return word(window, part::sums, spare); }
@@ -67,7 +80,7 @@ class move_window {
   }
 
  private:
-  enum class part { sent, sums, experts, count_ };
+  enum class part { sent, decision, sums, experts, count_ };
   std::uint64_t& word(std::byte* window, part which, int item) const {
     return *reinterpret_cast<std::uint64_t*>(window +
                                              layout_.offset(which, static_cast<std::size_t>(item)));

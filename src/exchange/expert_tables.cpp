@@ -27,11 +27,13 @@ result<void> expert_tables::make(exchange_options const& options, exchange_shape
                                  device const& where, device_rank const* on) {
   on_ = on;
   shape_ = shape;
+  slots_ = options.num_microbatches;
   std::size_t const layers = size_of(options.layers);
   std::size_t const ends = size_of(options.num_experts) + 1;
   std::size_t const slots = size_of(shape.experts);
   std::size_t const own = size_of(shape.most_local_experts());
-  std::size_t const sampled = size_of(options.sampled_tokens) * layers * size_of(shape.topk);
+  std::size_t const sampled =
+      size_of(slots_ * options.sampled_tokens) * layers * size_of(shape.topk);
   field_layout<field> l;
   l.add(field::first, layers * ends, sizeof(std::int32_t), 64);
   l.add(field::candidates, layers * slots, sizeof(std::int32_t), 64);
@@ -136,15 +138,27 @@ result<std::vector<std::uint64_t>> expert_tables::loads() const {
   return dense;
 }
 
-result<std::vector<std::int32_t>> expert_tables::samples() const {
-  std::vector<std::int32_t> all(size_of(map_.sampled_tokens) * size_of(map_.layers) *
-                                size_of(shape_.topk));
+std::size_t expert_tables::samples_of_slot() const {
+  return size_of(map_.sampled_tokens) * size_of(map_.layers) * size_of(shape_.topk);
+}
+
+expert_map expert_tables::view(int slot) const {
+  expert_map mine = map_;
+  if (mine.samples) mine.samples += size_of(slot) * samples_of_slot();
+  return mine;
+}
+
+result<std::vector<std::int32_t>> expert_tables::take_samples() {
+  std::vector<std::int32_t> all(size_of(slots_) * samples_of_slot());
   if (all.empty()) return all;
   if (on_) {
     FERRY_CHECK(on_->read(all.data(), map_.samples, all.size() * sizeof all[0]));
   } else {
     std::memcpy(all.data(), map_.samples, all.size() * sizeof all[0]);
   }
+  // A slot that the next step does not use would show its last step again.
+  std::vector<std::int32_t> const none(all.size(), -1);
+  FERRY_CHECK(copy_in(map_.samples, none.data(), none.size() * sizeof none[0]));
   return all;
 }
 

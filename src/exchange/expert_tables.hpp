@@ -26,23 +26,27 @@ class expert_tables {
   /// `on` is null on the CPU.
   result<void> make(exchange_options const& options, exchange_shape const& shape,
                     device const& where, device_rank const* on);
-  expert_map const& view() const { return map_; }
+  /// As the steps of a slot see them: each keeps samples of its own.
+  expert_map view(int slot) const;
 
   /// Errors   invalid_argument a layer that does not exist or stands there twice, or a table that
   ///          is none, naming layer and expert: nothing was written; device
   result<void> write(std::span<expert_table const> tables);
   result<std::vector<std::uint64_t>> loads() const;
-  result<std::vector<std::int32_t>> samples() const;
+  /// Those of all slots' last steps, each step's once.
+  result<std::vector<std::int32_t>> take_samples();
 
  private:
   result<void> check(std::span<expert_table const> tables) const;
   result<void> copy_in(void const* to, void const* from, std::size_t bytes);
+  std::size_t samples_of_slot() const;
 
   device_rank const* on_ = nullptr;
   buffer memory_;            ///< on the CPU
   device_memory on_device_;  ///< elsewhere
   expert_map map_;
   exchange_shape shape_;
+  int slots_ = 1;
 };
 
 }  // namespace ferry

@@ -254,15 +254,23 @@ int exchange::first_expert(int rank) const {
   return state_->core.shape.first_expert(rank);
 }
 
-result<void> exchange::state::expect_tables() const {
-  FERRY_CHECK(core.ranks.usable());
-  if (core.options.layers > 0) return {};
+namespace {
+
+error no_tables() {
   return fail(error_code::invalid_state,
               "an exchange without tables of experts: options.layers is 0");
 }
 
+}  // namespace
+
+result<void> exchange::state::expect_tables() const {
+  FERRY_CHECK(core.ranks.usable());
+  return core.options.layers > 0 ? result<void>{} : result<void>{no_tables()};
+}
+
 result<void> exchange::write_tables(std::span<expert_table const> tables) {
-  FERRY_CHECK(state_->expect_tables());
+  // Also where the group is broken: ranks that agreed on a change finish it, whoever died then.
+  if (state_->core.options.layers == 0) return no_tables();
   for (ferry::microbatch const& slot : state_->slots) {
     ferry::microbatch::state const& s = *slot.state_;
     if (s.at != ferry::microbatch::state::stage::idle)
@@ -284,7 +292,7 @@ result<std::vector<std::uint64_t>> exchange::slot_loads() const {
 
 result<std::vector<std::int32_t>> exchange::sampled_choices() const {
   FERRY_CHECK(state_->expect_tables());
-  return state_->core.placed.samples();
+  return state_->core.placed.take_samples();
 }
 
 exchange_counters exchange::counters() const {

@@ -81,7 +81,7 @@ result<void> microbatch::state::allocate() {
   frame.flags_offset = core.window.offset(window_field::flags, static_cast<std::size_t>(slot));
   frame.slot_offset = core.window.offset(window_field::rows, static_cast<std::size_t>(slot));
   frame.layout = core.layout;
-  frame.placed = core.placed.view();
+  frame.placed = core.placed.view(slot);
   scratch_stride = round_up(send_rows::scratch_bytes(core.shape), std::size_t{64});
   auto const l = lay_out(frame, core.options.blocks, core.block_teams, scratch_stride);
   if (core.on_device) {

@@ -48,7 +48,8 @@ struct placed_world {
   int sampled = 3;
   replica_choice rule = replica_choice::hash;
   ferry::reduction reduction = reduction::per_rank;
-  int hot = 0;  ///< choices name the first so many experts only; 0: all
+  bool pairs = false;  ///< a token's choices lie half of the experts apart
+  int hot = 0;         ///< choices name the first so many experts only; 0: all
 
   exchange_options options() const {
     exchange_options o;
@@ -89,8 +90,8 @@ inline float placed_expert(int layer, int expert, float x) {
 /// One rank: its slot, and a graph for each layer.
 class placed_rank {
  public:
-  placed_rank(placed_world const& w, exchange& ep, queue q)
-      : w_(w), ep_(ep), slot_(ep.microbatch(0)), q_(std::move(q)), rank_(ep.ranks().rank()) {
+  placed_rank(placed_world const& w, exchange& ep, queue q, int slot = 0)
+      : w_(w), ep_(ep), slot_(ep.microbatch(slot)), q_(std::move(q)), rank_(ep.ranks().rank()) {
     int const own = ep.first_expert(rank_ + 1) - ep.first_expert(rank_);
     capacity_ = std::int64_t{w.ranks} * w.max_tokens * w.topk;
     auto const memory = [&](std::int64_t rows, int columns) {
@@ -125,6 +126,8 @@ class placed_rank {
             replicas_for(where, l, r, w_.rule, loads ? loads->layer(l) : std::span<double const>{})
                 .value());
   }
+  /// Loads and samples, which all steps of the exchange share, are looked at elsewhere.
+  void leave_counts_alone() { looks_at_counts_ = false; }
   /// Asks who is in a slot of this rank, (layer, slot), instead of the placement.
   void ask(std::function<int(int, int)> holds) { holds_ = std::move(holds); }
 
@@ -164,9 +167,13 @@ class placed_rank {
   /// How often each expert was chosen in the last step, by all ranks.
   std::map<int, int> chosen() const {
     std::map<int, int> times;
-    for (tokens const& t : brought_)
-      for (int i = 0; i < t.count * w_.topk; ++i)
-        if (int const e = t.ids[static_cast<std::size_t>(i)]; e >= 0) ++times[e];
+    for (tokens const& t : brought_) count_choices(t, times);
+    return times;
+  }
+  /// By this rank alone.
+  std::map<int, int> chosen_here() const {
+    std::map<int, int> times;
+    count_choices(brought_[static_cast<std::size_t>(rank_)], times);
     return times;
   }
 
@@ -189,6 +196,10 @@ class placed_rank {
     std::vector<float> weights, rows;
   };
 
+  void count_choices(tokens const& t, std::map<int, int>& times) const {
+    for (int i = 0; i < t.count * w_.topk; ++i)
+      if (int const e = t.ids[static_cast<std::size_t>(i)]; e >= 0) ++times[e];
+  }
   tokens draw(dice& from) const {
     tokens t;
     t.count = one_in(from, 5) ? 0 : pick(from, 0, w_.max_tokens);
@@ -196,6 +207,9 @@ class placed_rank {
       t.ids.push_back(one_in(from, 7) ? -1 : pick(from, 0, (w_.hot ? w_.hot : w_.experts) - 1));
       t.weights.push_back(static_cast<float>(pick(from, 1, 9)));
     }
+    if (w_.pairs)
+      for (std::size_t i = 1; i < t.ids.size(); i += 2)
+        t.ids[i] = t.ids[i - 1] < 0 ? -1 : (t.ids[i - 1] + w_.experts / 2) % w_.experts;
     for (int i = 0; i < w_.max_tokens * w_.hidden; ++i)
       t.rows.push_back(static_cast<float>(pick(from, -50, 50)));
     return t;
@@ -235,6 +249,7 @@ class placed_rank {
           wrong.add(
               fmt::format("rank {} layer {} token {}: {}, not {}", rank_, layer, t, got, want));
       }
+    if (!looks_at_counts_) return;
     check_loads(layer, wrong);
     check_samples(layer, mine, wrong);
   }
@@ -256,15 +271,19 @@ class placed_rank {
   }
   void check_samples(int layer, tokens const& mine, complaints& wrong) {
     auto const got = ep_.sampled_choices().value();
+    // What other layers and slots hold was taken after their own steps.
+    auto want_all = std::vector<std::int32_t>(got.size(), -1);
+    if (ep_.sampled_choices().value() != want_all)
+      wrong.add(fmt::format("rank {} layer {}: samples are there twice", rank_, layer));
     for (int i = 0; i < w_.sampled; ++i) {
       int const token = mine.count > w_.sampled ? i * mine.count / w_.sampled : i;
       for (int k = 0; k < w_.topk; ++k) {
         int const want =
             token < mine.count ? mine.ids[static_cast<std::size_t>(token * w_.topk + k)] : -1;
-        if (got[static_cast<std::size_t>((i * w_.layers + layer) * w_.topk + k)] != want)
-          wrong.add(fmt::format("rank {} layer {}: sample {} choice {}", rank_, layer, i, k));
+        want_all[static_cast<std::size_t>((i * w_.layers + layer) * w_.topk + k)] = want;
       }
     }
+    if (got != want_all) wrong.add(fmt::format("rank {} layer {}: samples", rank_, layer));
   }
 
   placed_world const& w_;
@@ -275,6 +294,7 @@ class placed_rank {
   std::int64_t capacity_ = 0;
   placement where_;
   std::function<int(int, int)> holds_;
+  bool looks_at_counts_ = true;
   std::vector<replica_table> tables_;  ///< [layers, ranks]
   std::vector<tokens> brought_;        ///< by all ranks to this step
   std::vector<std::uint64_t> loads_;   ///< [layers, own slots]

@@ -3,6 +3,8 @@
 
 #include <ferry/balance/rebalance.hpp>
 
+#include <ferry/balance/metrics.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,6 +44,56 @@ TEST(rebalancer, levels_a_load_that_is_not_and_keeps_every_step_exact) {
     std::int64_t const before = keeps.last()->step;
     keeps.finish().value();
     wrong.check(keeps.last()->step >= before && keeps.last()->step == 160, "the rest is read");
+  });
+  EXPECT_TRUE(wrong.none()) << wrong.text();
+}
+
+TEST(rebalancer, brings_together_what_tokens_choose_together) {
+  complaints wrong;
+  // A token's two choices are among two experts that lie on different ranks at first.
+  placed_world const w{.ranks = 2, .experts = 8, .slots = 8, .layers = 2, .topk = 2, .pairs = true};
+  run_ranks(2, std::chrono::seconds(60), wrong, [&](group const& g) {
+    exchange ep = make_exchange(g, w.options()).value();
+    placement const start = contiguous_placement(2, 8, 2).value();
+    byte_store store(start, g.rank(), 4, 500);
+    placed_rank rank(w, ep, queue());
+    rank.leave_counts_alone();
+    rank.ask([&](int layer, int slot) { return store.holds(layer, slot); });
+    rank.follow(start);
+    rebalancer keeps =
+        rebalancer::make(ep, store, start,
+                         {.every = 40, .policy = placement_policy::local, .most_over_mean = 1.3})
+            .value();
+    trace_sampler also = trace_sampler::make(2, 2, 1000).value();
+    for (std::uint64_t s = 0; s < 100; ++s) {
+      auto const done = rank.step(static_cast<int>(s % 2), s + 1, false, wrong);
+      if (!done) return wrong.add(done.error().message);
+      if (auto const r = keeps.after_step(&also); !r) return wrong.add(r.error().message);
+      rank.follow(keeps.present());
+    }
+    wrong.check(also.offered() > 50, "samples for others");
+    wrong.check(keeps.counters().rounds > 0, "experts have moved");
+    double const before = distance_of(start, also.sample()).value().ranks_per_token;
+    double const after = distance_of(keeps.present(), also.sample()).value().ranks_per_token;
+    wrong.check(after < before - 0.3, fmt::format("{} ranks per token, {} before", after, before));
+    // Another 60 steps: nothing is worth moving for half a rank per token and layer.
+    placement const settled = keeps.present();
+    rebalancer stays =
+        rebalancer::make(
+            ep, store, settled,
+            {.every = 20, .policy = placement_policy::local, .min_gain = 1, .most_over_mean = 1.3})
+            .value();
+    for (std::uint64_t s = 0; s < 60; ++s) {
+      rank.step(static_cast<int>(s % 2), s + 500, false, wrong).value();
+      stays.after_step().value();
+    }
+    wrong.check(stays.counters().rounds == 0, "nothing moves");
+    exchange_options o = w.options();
+    o.sampled_tokens = 0;
+    exchange blind = make_exchange(g, o).value();
+    auto const refused = rebalancer::make(blind, store, start, {.policy = placement_policy::local});
+    wrong.check(!refused && refused.error().message.find("0 tokens") != std::string::npos,
+                "without samples");
   });
   EXPECT_TRUE(wrong.none()) << wrong.text();
 }

@@ -57,6 +57,18 @@ TEST(two_goals, half_of_the_distance_is_won_back_on_routes_as_of_deepseek_v3) {
     }
 }
 
+TEST(two_goals, half_of_the_distance_is_won_back_whatever_the_routes_are_like) {
+  for (double experts : {0.5, 1.2})
+    for (double groups : {0.0, 0.3})
+      for (double pull : {0.7, 1.5}) {
+        test::router const r{.expert_spread = experts, .group_spread = groups, .group_pull = pull};
+        SCOPED_TRACE(testing::Message()
+                     << "experts " << experts << ", groups " << groups << ", pull " << pull);
+        expect_half_won_back(test::group_limited_trace(r, 1024, 1, 3), r.experts,
+                             {.num_ranks = 8, .num_groups = 8});
+      }
+}
+
 TEST(two_goals, half_of_the_distance_is_won_back_on_the_demo_models_traces) {
   for (std::string const name : {"balanced", "balanced-zero-bias"})
     for (int ranks : {2, 4, 8}) {

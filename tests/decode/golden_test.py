@@ -205,7 +205,7 @@ def placed(o):
     move = ["--rebalance", "every=4,bytes-per-step=500000"]
     with tempfile.TemporaryDirectory(prefix="ferry-placed-") as d:
         path, loads = os.path.join(d, "placement.json"), os.path.join(d, "loads.json")
-        for count, redundant, more in ((1, 0, []), (2, 0, move), (2, 2, ["--replicas", "nearest"]),
+        for count, redundant, more in ((1, 0, []), (2, 0, [move[0], move[1] + ",policy=local"]), (2, 2, ["--replicas", "nearest"]),
                                        (3, 3, ["--graph", "--microbatches", "2"] + move),
                                        (4, 8, move + ["--save-loads", loads])):
             random_placement(rng, layers, experts, count, redundant, path)
@@ -221,6 +221,8 @@ def placed(o):
         with open(loads, encoding="utf-8") as f:
             saved = json.load(f)
         assert saved["sample"]["topk"] == len(saved["sample"]["choices"][0][0])
+        for token in saved["sample"]["choices"]:
+            assert all(-1 not in layer for layer in token), "a token lacks the choices of a layer"
         counts = saved["logical_count"]
         assert [len(c) for c in counts] == [experts] * layers
         # Every choice of the decode steps is counted once, whichever replica served it.

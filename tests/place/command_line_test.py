@@ -99,6 +99,25 @@ class CommandLine(unittest.TestCase):
         _, found = self.placed("--loads", self.loads, "--ranks", 8, "--policy", "permute")
         self.assertIsNone(found["permute"]["ranks_per_token"])
 
+    def test_takes_the_choices_that_were_saved_beside_loads(self):
+        # A token chooses experts that lie apart; loads alone do not tell.
+        choices = [[[e, e + 4]] for e in range(4) for _ in range(5)]
+        saved = {"ferry_loads": 1,
+                 "windows": [{"layers": 1, "experts": 8, "steps": 1, "sums": [[50] * 8],
+                              "sums_of_squares": [[2500] * 8]}],
+                 "sample": {"topk": 2, "choices": choices}}
+        file = self.path("loads.json", json.dumps(saved))
+        table, found = self.placed("--loads", file, "--ranks", 4)
+        self.assertEqual(found["contiguous"]["ranks_per_token"], 2)
+        self.assertEqual(found["local"]["ranks_per_token"], 1)
+        self.assertEqual(found["local"]["max_over_mean_worst"], 1)
+        self.assertNotIn("left out: local", table)
+        del saved["sample"]
+        self.refused(["--loads", self.path("b.json", json.dumps(saved)), "--ranks", 4, "--policy", "local"], "no trace")
+        for wrong, reason in (([[[8, 0]]], "experts are 0..7"), ([[[1, 0]] * 2], "2 layers"), ([[[1.5, 0]]], "choices")):
+            saved["sample"] = {"topk": 2, "choices": wrong}
+            self.refused(["--loads", self.path("b.json", json.dumps(saved)), "--ranks", 4], reason)
+
     def test_reproduces_eplb_from_the_command_line(self):
         values, cases = tensors(self.loads)
         for name, facts in cases.items():
@@ -168,6 +187,13 @@ class CommandLine(unittest.TestCase):
                              ('{"logical_count": [[0, 0]]}', "empty"), ('{"logical_count": [[1], [1, 2]]}', "layers of"),
                              ('{"logical_count": [[1, NaN]]}', "not JSON"), ('{"logical_count": []}', "layers")):
             self.refused(["--loads", self.path("a.json", text), "--ranks", 1], reason)
+        self.assertEqual(self.run_place("--ranks", 8)[0], 2, "the command line is wrong")
+        self.assertEqual(self.run_place("--loads", self.path("no.json"), "--ranks", 8)[0], 1)
+        huge = self.path("huge.npy")
+        shape = b"{'descr': '<i4', 'fortran_order': False, 'shape': (1, 1, 2)}".ljust(117) + b"\n"
+        with open(huge, "wb") as f:
+            f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(shape)) + shape + struct.pack("<2i", 2147483647, 1))
+        self.refused(["--choices", huge, "--ranks", 2], "expert 2147483647; at most 1048576")
         self.refused(["--choices", self.loads, "--ranks", 8], "choices")
         self.refused(["--choices", self.trace, "--experts", 16, "--ranks", 8], "experts are 0..15")
         self.refused(["--loads", self.loads, "--ranks", 8, "--policy", "permute", "--svg", "/no/such/folder/x.svg"],

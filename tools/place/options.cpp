@@ -24,7 +24,6 @@ names<wire> const wires = {{"f32", wire::f32},
 names<replica_choice> const rules = {{"hash", replica_choice::hash},
                                      {"round_robin", replica_choice::round_robin},
                                      {"nearest", replica_choice::nearest}};
-constexpr int most = 1 << 20;
 
 template <class T>
 std::string words_of(names<T> const& choices) {
@@ -50,7 +49,7 @@ void add_choice(CLI::App& app, std::string const& name, T& value, names<T> const
 template <class T>
 CLI::Option* add_count(CLI::App& app, std::string const& name, T& value, int least,
                        std::string const& about) {
-  return app.add_option(name, value, about)->check(CLI::Range(least, most))->type_name("N");
+  return app.add_option(name, value, about)->check(CLI::Range(least, most_count))->type_name("N");
 }
 
 /// CLI::Range lets a NaN pass.
@@ -71,8 +70,10 @@ CLI::Option* add_real(CLI::App& app, std::string const& name, double& value, dou
 void add_files(CLI::App& app, options& o) {
   auto* input = app.add_option_group("input", "one of");
   input
-      ->add_option("--loads", o.loads_file,
-                   "loads: safetensors with weight [layers, experts], or JSON with logical_count")
+      ->add_option(
+          "--loads", o.loads_file,
+          "loads: safetensors with weight [layers, experts], or JSON with logical_count, or as "
+          "ferry-decode --save-loads writes them, with choices")
       ->type_name("FILE");
   input
       ->add_option("--choices", o.choices_file,
@@ -152,7 +153,8 @@ std::variant<options, int> parse(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& e) {
-    return app.exit(e);
+    // As the other tools: 2 for a command line that is wrong.
+    return app.exit(e) == 0 ? 0 : 2;
   }
   for (auto const& word : policies) o.policies.push_back(*placement_policy_of(word));
   return o;

@@ -14,6 +14,9 @@
 
 namespace ferry::place_tool {
 
+/// Most ranks, nodes, experts and the like.
+inline constexpr int most_count = 1 << 20;
+
 /// What the user asked for, checked as far as one value tells.
 struct options {
   std::optional<std::filesystem::path> loads_file;  ///< one of these two

@@ -15,23 +15,18 @@
 namespace ferry::place_tool {
 namespace {
 
-/// The files' content.
-struct input {
-  std::vector<expert_loads> windows;
-  std::optional<routing_trace> trace;
-};
-
-result<input> read(options const& o) {
-  input in;
-  if (o.loads_file) {
-    FERRY_TRY(in.windows, read_loads(*o.loads_file));
-    return in;
-  }
+result<sampled_loads> read(options const& o) {
+  if (o.loads_file) return read_sampled_loads(*o.loads_file);
+  sampled_loads in;
   FERRY_TRY(auto trace, read_choices(*o.choices_file));
   int const highest = *std::max_element(trace.experts.begin(), trace.experts.end());
+  if (highest >= most_count)
+    return error{error_code::invalid_argument,
+                 fmt::format("{}: expert {}; at most {} experts are possible",
+                             o.choices_file->string(), highest, most_count)};
   FERRY_TRY(auto loads, loads_of(trace, o.num_experts.value_or(std::max(0, highest) + 1)));
   in.windows.push_back(std::move(loads));
-  in.trace = std::move(trace);
+  in.sample = std::move(trace);
   return in;
 }
 
@@ -84,17 +79,11 @@ double mean_bound(expert_loads const& loads, int num_ranks) {
   return sum / loads.num_layers;
 }
 
-result<comparison> describe(options const& o, input const& in) {
+result<comparison> describe(options const& o, sampled_loads const& in) {
   comparison all;
   FERRY_TRY(all.loads, average(in.windows));
-  all.trace = in.trace;
-  if (all.trace) {
-    all.topk = all.trace->topk;
-    // Loads of several windows are scaled; those of a trace are its counts.
-    FERRY_TRY(all.loads, loads_of(*all.trace, all.loads.num_experts));
-  } else {
-    all.topk = o.topk.value_or(std::min(8, all.loads.num_experts));
-  }
+  all.trace = in.sample;
+  all.topk = all.trace ? all.trace->topk : o.topk.value_or(std::min(8, all.loads.num_experts));
   all.tokens_per_step = o.tokens_per_step;
   for (auto tokens : all.tokens_per_step) {
     FERRY_TRY(auto floor,

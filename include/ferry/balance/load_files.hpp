@@ -40,6 +40,15 @@ result<load_file> open_load_file(std::filesystem::path const& file);
 /// io; malformed_input not one of these; invalid_argument what `validate` refuses
 result<std::vector<expert_loads>> read_loads(std::filesystem::path const& file);
 
+/// Loads for the solvers together with the choices that `save_loads` wrote beside them.
+struct sampled_loads {
+  std::vector<expert_loads> windows;
+  std::optional<routing_trace> sample;
+};
+/// As `read_loads`, with the sample where the file has one.
+/// Errors   as read_loads
+result<sampled_loads> read_sampled_loads(std::filesystem::path const& file);
+
 /// Reads choices: npy, or safetensors with one tensor or one called `choices`; int16, int32 or
 /// int64, [tokens, layers, topk], or [tokens, topk] of one layer. Errors   io; malformed_input
 /// other types or shapes; invalid_argument an id below -1, or beyond 2^31 - 1

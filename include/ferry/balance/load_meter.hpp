@@ -10,6 +10,7 @@
 #include <ferry/exchange.hpp>
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace ferry {
@@ -51,9 +52,17 @@ class load_meter {
   std::vector<std::uint64_t> before_;
 };
 
-/// Offers the tokens that an exchange sampled in the last step to a sampler: those that chose an
-/// expert. Order    all that was put on queues has run
+/// Offers the tokens that an exchange sampled since the last call, in the last step of each of its
+/// slots, to a sampler: those that chose an expert. Slots that held other layers of a step than
+/// those before them, as where layers take turns, are taken for the same tokens.
+/// Order    all that was put on queues has run
 /// Errors   those of exchange::sampled_choices and trace_sampler::offer
 result<void> offer_samples(exchange const& of, trace_sampler& to);
+/// To several samplers, each of which sees all of them.
+result<void> offer_samples(exchange const& of, std::span<trace_sampler* const> to);
+
+/// The samples of all ranks, in rank order; of no tokens where there are none. Collective.
+/// Errors   those of group::all_gather; internal samples of other sizes
+result<routing_trace> gather_samples(group const& ranks, routing_trace const& mine);
 
 }  // namespace ferry

@@ -63,8 +63,9 @@ class migration {
   /// Returns  whether tables have changed
   /// Errors   internal an expert arrived, or was laid aside, with other bytes than it was
   ///          sent with, naming it: no table has changed on any rank, the migration has ended, and
-  ///          steps may go on. unreachable, timeout: no table of this round has changed here, and
-  ///          the group is broken. device: the group is broken
+  ///          steps may go on. unreachable, timeout: the group is broken, and `present` is the same
+  ///          on all ranks that live, with tables and weights as it says: the placement before this
+  ///          round, or, where all had agreed, the one after it. device: the group is broken
   result<bool> advance();
 
   /// Whether one is under way.

@@ -9,6 +9,7 @@
 #include <ferry/balance/load_window.hpp>
 #include <ferry/balance/migrate.hpp>
 #include <ferry/balance/place.hpp>
+#include <ferry/balance/routing_trace.hpp>
 #include <ferry/base/result.hpp>
 #include <ferry/exchange.hpp>
 
@@ -22,13 +23,18 @@ namespace ferry {
 
 struct rebalance_options {
   std::int64_t every = 64;  ///< steps between two looks at the loads, at least 1
-  /// incremental, or permute, replicate, hierarchical, each of which may move everything.
+  /// incremental, or permute, replicate, hierarchical, local, each of which may move everything.
+  /// local needs an exchange with options.sampled_tokens, and looks at choices sampled since the
+  /// last change; it takes a tenth of a second to a few seconds a layer, in which no step runs.
   placement_policy policy = placement_policy::incremental;
-  /// incremental: as placement_options.
+  /// incremental: as placement_options. local: the present placement stays unless the busiest ranks
+  /// above most_over_mean, in means, and the ranks that a token visits, both summed over the
+  /// layers, fall by more than this.
   double min_gain = 0;
   double most_over_mean = 1.05;
   int num_groups = 1;
   std::size_t most_moved_bytes = std::numeric_limits<std::size_t>::max();
+  std::int64_t most_samples = 1024;  ///< local: tokens of each rank that it looks at, at least 1
   migration_options migrate = {};
 };
 
@@ -48,9 +54,11 @@ class rebalancer {
   static result<rebalancer> make(exchange& ep, expert_store& store, placement const& present,
                                  rebalance_options const& options);
 
-  /// After every step, on every rank.
-  /// Errors   those of migration::advance and begin, place, load_meter::read
-  result<void> after_step();
+  /// After every step, on every rank. Whatever the exchange sampled in the step is offered to
+  /// `samples` too, where given: by exchange::sampled_choices it can be had once.
+  /// Order    local, or `samples`: all that was put on queues has run
+  /// Errors   those of migration::advance and begin, place, load_meter::read, offer_samples
+  result<void> after_step(trace_sampler* samples = nullptr);
 
   /// Reads what the last interval has counted so far, for `last`. Collective.
   result<void> finish();

@@ -3,147 +3,25 @@
 
 #include "deepseek/tokenizer/oniguruma_pattern.hpp"
 
-#include "base/fail.hpp"
-#include "files/utf8.hpp"
+#include "deepseek/tokenizer/oniguruma_translation.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <optional>
-#include <vector>
 
 namespace ferry::deepseek {
-
 namespace {
-
-// Items of classes. PCRE2's own \s also has U+180E, its \w lacks marks and has all numbers.
-constexpr std::string_view space =
-    R"(\t-\r\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
-constexpr std::string_view not_space =
-    R"(\x{0}-\x08\x0e-\x1f\x21-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027})"
-    R"(\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
-constexpr std::string_view word = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
-constexpr std::string_view hex_digit = "0-9A-Fa-f";
-
-struct property_name {
-  std::string_view spelled, pcre2;
-};
-
-// General categories by their short names, which both libraries share, and by their long ones.
-constexpr std::string_view categories[] = {
-    "C",  "Cc", "Cf", "Cn", "Co", "Cs", "L",  "Ll", "Lm", "Lo", "Lt", "Lu", "M",
-    "Mc", "Me", "Mn", "N",  "Nd", "Nl", "No", "P",  "Pc", "Pd", "Pe", "Pf", "Pi",
-    "Po", "Ps", "S",  "Sc", "Sk", "Sm", "So", "Z",  "Zl", "Zp", "Zs", "Any"};
-constexpr property_name long_names[] = {{"letter", "L"},
-                                        {"uppercaseletter", "Lu"},
-                                        {"lowercaseletter", "Ll"},
-                                        {"titlecaseletter", "Lt"},
-                                        {"modifierletter", "Lm"},
-                                        {"otherletter", "Lo"},
-                                        {"mark", "M"},
-                                        {"nonspacingmark", "Mn"},
-                                        {"spacingmark", "Mc"},
-                                        {"enclosingmark", "Me"},
-                                        {"number", "N"},
-                                        {"decimalnumber", "Nd"},
-                                        {"letternumber", "Nl"},
-                                        {"othernumber", "No"},
-                                        {"punctuation", "P"},
-                                        {"symbol", "S"},
-                                        {"mathsymbol", "Sm"},
-                                        {"currencysymbol", "Sc"},
-                                        {"modifiersymbol", "Sk"},
-                                        {"othersymbol", "So"},
-                                        {"separator", "Z"},
-                                        {"spaceseparator", "Zs"},
-                                        {"lineseparator", "Zl"},
-                                        {"paragraphseparator", "Zp"},
-                                        {"other", "C"},
-                                        {"control", "Cc"},
-                                        {"format", "Cf"},
-                                        {"digit", "Nd"},
-                                        {"alpha", "Alphabetic"},
-                                        {"alphabetic", "Alphabetic"},
-                                        {"upper", "Uppercase"},
-                                        {"uppercase", "Uppercase"},
-                                        {"lower", "Lowercase"},
-                                        {"lowercase", "Lowercase"}};
-// What the two libraries, or two versions of one, define differently.
-constexpr std::string_view disputed[] = {"punct",  "graph", "print", "cntrl", "blank",
-                                         "xdigit", "alnum", "ascii", "word"};
 
 // Two letters that one character folds to: ignoring case, Oniguruma lets it match them.
 constexpr std::string_view folded_pairs[] = {"ss", "ff", "fi", "fl", "st"};
 
 constexpr auto nothing = std::string_view::npos;
 
-class translation {
- public:
-  explicit translation(std::string_view pattern) : in_(pattern) {}
-  result<std::string> run();
+}  // namespace
 
- private:
-  struct scope {
-    bool ignore_case;
-    std::size_t start;   // where the group begins in out_
-    bool is_lookaround;  // Ruby repeats none
-  };
-
-  bool done() const { return at_ == in_.size(); }
-  char peek(std::size_t ahead = 0) const { return at_ + ahead < in_.size() ? in_[at_ + ahead] : 0; }
-  bool take(std::string_view text) {
-    if (in_.substr(at_, text.size()) != text) return false;
-    at_ += text.size();
-    return true;
-  }
-  bool ignores_case() const { return scopes_.back().ignore_case; }
-  void atom(std::string_view text) {
-    atom_ = out_.size();
-    atom_is_repeated_ = false;
-    out_ += text;
-  }
-  void place(std::string_view text) {  // matches a place, not a character
-    atom_ = nothing;
-    out_ += text;
-  }
-  error unsupported(std::string_view what) const {
-    return fail(error_code::unsupported, "{} at byte {} of the regular expression {}", what, at_,
-                shown());
-  }
-  error malformed(std::string_view what) const {
-    return fail(error_code::malformed_input, "{} at byte {} of the regular expression {}", what,
-                at_, shown());
-  }
-  std::string_view shown() const { return in_.substr(0, valid_prefix(in_.substr(0, 120))); }
-
-  result<void> element();
-  result<void> literal();
-  result<void> escape();
-  result<void> open_group();
-  result<void> options_group();
-  result<void> close_group();
-  result<void> repeat();
-  result<bool> interval();
-  result<void> begin_quantifier();
-  result<void> character_class();
-  result<void> class_item();
-  result<std::string> class_character();
-  result<std::optional<std::string>> class_set();
-  result<std::string> property();
-  result<std::uint32_t> code_point();
-  result<std::optional<std::string>> escaped_character(char c);
-
-  std::string_view in_;
-  std::size_t at_ = 0;
-  std::string out_;
-  std::vector<scope> scopes_;
-  std::size_t atom_ = nothing;      // where in out_ that begins which a quantifier would repeat
-  bool atom_is_repeated_ = false;   // and whether one does so already
-  bool alternative_begins_ = true;  // nothing yet since the pattern's or group's start or a |
-  char last_literal_ = 0;           // the ASCII letter just before, lower case
-};
-
-result<std::string> translation::run() {
+result<std::string> oniguruma_translation::run() {
   if (in_.size() > 65535)
     return fail(error_code::unsupported, "a regular expression of {} bytes; the limit is 65535",
                 in_.size());
@@ -154,7 +32,7 @@ result<std::string> translation::run() {
   return std::move(out_);
 }
 
-result<void> translation::element() {
+result<void> oniguruma_translation::element() {
   char c = peek();
   if (c != '(' && c != '|') {
     bool is_letter = std::isalpha(static_cast<unsigned char>(c)) != 0;
@@ -185,7 +63,7 @@ result<void> translation::element() {
   }
 }
 
-result<void> translation::literal() {
+result<void> oniguruma_translation::literal() {
   auto bytes = front_of(in_.substr(at_)).bytes;
   auto text = in_.substr(at_, bytes);
   if (ignores_case()) {
@@ -203,7 +81,7 @@ result<void> translation::literal() {
 }
 
 // \xHH, \x{H...}, \uHHHH, from the letter on.
-result<std::uint32_t> translation::code_point() {
+result<std::uint32_t> oniguruma_translation::code_point() {
   bool is_short = peek() == 'x';
   ++at_;
   bool braces = is_short && take("{");
@@ -221,7 +99,7 @@ result<std::uint32_t> translation::code_point() {
 }
 
 // The character that an escape stands for, inside classes and outside; none if it is no character.
-result<std::optional<std::string>> translation::escaped_character(char c) {
+result<std::optional<std::string>> oniguruma_translation::escaped_character(char c) {
   using answer = std::optional<std::string>;
   if (c == 'x' || c == 'u') {
     FERRY_TRY(auto value, code_point());
@@ -239,7 +117,7 @@ result<std::optional<std::string>> translation::escaped_character(char c) {
   return answer();
 }
 
-result<void> translation::escape() {
+result<void> oniguruma_translation::escape() {
   ++at_;
   if (done()) return malformed("a backslash");
   char c = peek();
@@ -275,43 +153,7 @@ result<void> translation::escape() {
   return atom(*character), result<void>{};
 }
 
-// \p{...} as items of a class, from the p on.
-result<std::string> translation::property() {
-  bool negated = peek() == 'P';
-  ++at_;
-  if (!take("{")) return unsupported("\\p without braces");
-  if (take("^")) negated = !negated;
-  auto end = in_.find('}', at_);
-  if (end == nothing) return malformed("a property without end");
-  std::string name;
-  for (char c : in_.substr(at_, end - at_)) {
-    if (c == ' ' || c == '-' || c == '_') continue;
-    if (!std::isalnum(static_cast<unsigned char>(c))) return malformed("a property's name");
-    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  if (std::ranges::find(disputed, name) != std::end(disputed))
-    return unsupported(fmt::format("the property {}", name));
-  if (name == "space" || name == "whitespace") {
-    at_ = end + 1;
-    return std::string(negated ? not_space : space);
-  }
-  std::string known;
-  for (auto category : categories)
-    if (std::ranges::equal(category, name, {}, [](unsigned char c) { return std::tolower(c); }))
-      known = category;
-  for (auto& [spelled, pcre2] : long_names)
-    if (spelled == name) known = pcre2;
-  bool has_case = known == "Lu" || known == "Ll" || known == "Lt" || known == "Uppercase" ||
-                  known == "Lowercase";
-  if (has_case && ignores_case())
-    return unsupported(fmt::format("the property {}, ignoring case,", name));
-  // Any other name is a script's; PCRE2 would also take the characters that scripts share.
-  if (known.empty()) known = "sc:" + name;
-  at_ = end + 1;
-  return fmt::format("\\{}{{{}}}", negated ? 'P' : 'p', known);
-}
-
-result<void> translation::open_group() {
+result<void> oniguruma_translation::open_group() {
   auto start = out_.size();
   ++at_;
   auto open = [&](std::string_view text, bool lookaround) {
@@ -341,7 +183,7 @@ result<void> translation::open_group() {
 }
 
 // (?im-im) for the rest of the group, (?im-im:...) for a group; from the first letter on.
-result<void> translation::options_group() {
+result<void> oniguruma_translation::options_group() {
   bool ignore_case = ignores_case(), on = true;
   std::string pcre2 = "(?";
   for (; peek() != ')' && peek() != ':'; ++at_) {
@@ -370,7 +212,7 @@ result<void> translation::options_group() {
   return place(pcre2 + (is_group ? ":" : ")")), result<void>{};
 }
 
-result<void> translation::close_group() {
+result<void> oniguruma_translation::close_group() {
   if (scopes_.size() == 1) return malformed("a closing bracket without its opening one");
   ++at_;
   out_ += ')';
@@ -382,7 +224,7 @@ result<void> translation::close_group() {
 }
 
 // Ruby may repeat what is repeated already, PCRE2 only as a group.
-result<void> translation::begin_quantifier() {
+result<void> oniguruma_translation::begin_quantifier() {
   if (atom_ == nothing) return malformed("a quantifier of nothing");
   if (atom_is_repeated_) {
     out_.insert(atom_, "(?:");
@@ -393,7 +235,7 @@ result<void> translation::begin_quantifier() {
 }
 
 // * + ?, each alone, lazy (?) or possessive (+).
-result<void> translation::repeat() {
+result<void> oniguruma_translation::repeat() {
   FERRY_CHECK(begin_quantifier());
   out_ += in_[at_++];
   if (peek() == '?' || peek() == '+') out_ += in_[at_++];
@@ -401,7 +243,7 @@ result<void> translation::repeat() {
 }
 
 // {n} {n,} {,m} {n,m}; false if it is none, and so a literal brace.
-result<bool> translation::interval() {
+result<bool> oniguruma_translation::interval() {
   auto end = in_.find('}', at_);
   if (end == nothing) return false;
   auto inside = in_.substr(at_ + 1, end - at_ - 1);
@@ -424,81 +266,8 @@ result<bool> translation::interval() {
   return true;
 }
 
-result<void> translation::character_class() {
-  atom("[");
-  ++at_;
-  if (take("^")) out_ += '^';
-  if (peek() == ']') return unsupported("a class that begins with ]");
-  while (peek() != ']' || done()) {
-    if (done()) return malformed("a class without end");
-    FERRY_CHECK(class_item());
-  }
-  ++at_;
-  out_ += ']';
-  return {};
-}
-
-result<void> translation::class_item() {
-  FERRY_TRY(auto set, class_set());
-  if (set) {
-    out_ += *set;
-    return {};
-  }
-  FERRY_TRY(auto low, class_character());
-  out_ += low;
-  bool is_range = peek() == '-' && at_ + 1 < in_.size() && peek(1) != ']';
-  if (!is_range) return {};
-  ++at_;
-  FERRY_TRY(auto ends_in_set, class_set());
-  if (ends_in_set) return unsupported("a range that ends in a class");
-  FERRY_TRY(auto high, class_character());
-  out_ += '-' + high;
-  return {};
-}
-
-// An escape that stands for many characters; none if there is one character.
-result<std::optional<std::string>> translation::class_set() {
-  using answer = std::optional<std::string>;
-  if (peek() != '\\') return answer();
-  switch (peek(1)) {
-    case 'd': at_ += 2; return answer("\\p{Nd}");
-    case 'D': at_ += 2; return answer("\\P{Nd}");
-    case 's': at_ += 2; return answer(space);
-    case 'S': at_ += 2; return answer(not_space);
-    case 'w': at_ += 2; return answer(word);
-    case 'h': at_ += 2; return answer(hex_digit);
-    case 'p':
-    case 'P': {
-      ++at_;
-      FERRY_TRY(auto items, property());
-      return answer(std::move(items));
-    }
-    default: return answer();
-  }
-}
-
-result<std::string> translation::class_character() {
-  char c = peek();
-  if (c == '[') return unsupported("a class inside a class");
-  if (c == '&' && peek(1) == '&') return unsupported("&& in a class");
-  if (c == '\\') {
-    ++at_;
-    if (done()) return malformed("a backslash");
-    if (take("b")) return std::string("\\x08");
-    FERRY_TRY(auto character, escaped_character(peek()));
-    if (!character) return unsupported(fmt::format("\\{} in a class", peek()));
-    return *character;
-  }
-  auto bytes = front_of(in_.substr(at_)).bytes;
-  at_ += bytes;
-  auto text = std::string(in_.substr(at_ - bytes, bytes));
-  return bytes == 1 && std::ispunct(static_cast<unsigned char>(c)) ? "\\" + text : text;
-}
-
-}  // namespace
-
 result<std::string> pcre2_from_oniguruma(std::string_view pattern) {
-  return translation(pattern).run();
+  return oniguruma_translation(pattern).run();
 }
 
 }  // namespace ferry::deepseek
