@@ -171,7 +171,7 @@ class node_delivery {
   // Where the route was made, in the team's scratch, it is made again.
   template <team Team>
   FERRY_FN std::byte const* group_route(Team const& t, place const& at, std::size_t offset) const {
-    std::byte* const route = t.row_scratch() + memory_rows<Team>::scratch_for_route(frame_.shape);
+    std::byte* const route = t.row_scratch() + scratch_for_route(frame_.shape);
     int const token = token_at(offset);
     for (int k = t.lane(); k < frame_.shape.topk; k += Team::lanes)
       reinterpret_cast<std::int32_t*>(route)[k] = choice_of(at.rank, token, k);
