@@ -44,7 +44,12 @@ result<void> on_rank_of_mpi(settings const& s,
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
     return error{error_code::transport, "MPI_Init_thread failed"};
   FERRY_TRY(group ranks, join(mpi(MPI_COMM_WORLD), {.timeout = s.timeout}));
-  FERRY_CHECK(body({ranks, nullptr, add_mpi, "mpirun"}));
+  group exchanging = ranks;
+  if (s.ranks_per_node) {
+    FERRY_TRY(exchanging, join(mpi(MPI_COMM_WORLD),
+                               {.timeout = s.timeout, .ranks_per_node = s.ranks_per_node}));
+  }
+  FERRY_CHECK(body({ranks, exchanging, nullptr, add_mpi, "mpirun"}));
   // Not after a failure: MPI would wait for ranks that are gone.
   MPI_Finalize();
   return {};
@@ -61,11 +66,16 @@ result<void> on_rank_of_mpi(settings const&, std::function<result<void>(bench_ra
 
 result<void> on_threads(settings const& s, int size,
                         std::function<result<void>(bench_rank)> const& body) {
-  thread_ranks const meeting(size);
+  thread_ranks const meeting(size), of_nodes(size);
   std::vector<result<void>> outcomes(static_cast<std::size_t>(size));
   auto const run = [&](int rank) -> result<void> {
     FERRY_TRY(group ranks, join(meeting.rank(rank), {.timeout = s.timeout}));
-    return body({ranks, nullptr, {}, "threads"});
+    group exchanging = ranks;
+    if (s.ranks_per_node) {
+      FERRY_TRY(exchanging, join(of_nodes.rank(rank),
+                                 {.timeout = s.timeout, .ranks_per_node = s.ranks_per_node}));
+    }
+    return body({ranks, exchanging, nullptr, {}, "threads"});
   };
   std::vector<std::thread> threads;
   for (int r = 1; r < size; ++r)

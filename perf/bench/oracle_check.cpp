@@ -8,11 +8,13 @@
 namespace ferry::bench {
 namespace {
 
-oracle::world world_of(workload const& work, exchange const& ep, std::uint64_t seed) {
+oracle::world world_of(workload const& work, exchange const& ep, std::uint64_t seed,
+                       int ranks_per_node) {
   bench_case const& c = work.of();
   oracle::world w;
   w.ranks = c.ranks;
   w.options = ep.options();
+  if (w.options.hops == hops::two) w.ranks_per_node = ranks_per_node;
   w.fnuz.assign(static_cast<std::size_t>(c.ranks), false);
   oracle::dice from(seed);
   oracle::step s;
@@ -38,8 +40,8 @@ oracle::world world_of(workload const& work, exchange const& ep, std::uint64_t s
 }  // namespace
 
 result<void> check_by_oracle(group const& ranks, workload const& work, exchange& ep,
-                             std::uint64_t seed) {
-  oracle::world const w = world_of(work, ep, seed);
+                             std::uint64_t seed, int ranks_per_node) {
+  oracle::world const w = world_of(work, ep, seed, ranks_per_node);
   oracle::complaints wrong;
   queue q;
   for (int slot = 0; slot < work.of().slots; ++slot) {

@@ -92,6 +92,11 @@ std::string to_json(outcome const& o) {
     times const* const other = o.find(name);
     line[key] = number(other ? std::optional(other->slowest_p50()) : std::nullopt);
   }
+  if (o.ranks_per_node) {
+    line["ranks_per_node"] = o.ranks_per_node;
+    line["carrier"] = o.carrier == carrier::verbs ? "verbs" : "libfabric";
+    line["hops"] = o.hops == hops::two ? "two" : "one";
+  }
   line["iterations"] = ferry.iterations;
   line["in_a_row"] = ferry.in_a_row;
   line["started_by"] = o.started;

@@ -19,6 +19,9 @@ struct outcome {
   std::vector<times> programs;    ///< ferry first
   std::string choices_file;       ///< where the routing came from one
   std::string started;            ///< "mpirun" or "threads"
+  int ranks_per_node = 0;         ///< 0: the ranks are one node, and what follows says nothing
+  ferry::carrier carrier = carrier::verbs;
+  ferry::hops hops = hops::one;
 
   times const* find(std::string const& name) const;
   /// The other's p50 over ferry's: above 1 ferry is faster. Nothing where it did not run.

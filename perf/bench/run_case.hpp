@@ -16,6 +16,7 @@ using more_programs =
 /// One rank of a run.
 struct bench_rank {
   group ranks;
+  group exchanging;                           ///< the same ranks, as nodes where they play some
   recorded_choices const* choices = nullptr;  ///< null: choices are drawn
   more_programs rivals;                       ///< may be empty
   std::string started;

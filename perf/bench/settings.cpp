@@ -105,8 +105,17 @@ void add_run(CLI::App& app, settings& s) {
                "print the bytes of each case's window, beside those of DeepEP's low-latency "
                "buffer, and end");
   app.add_option("--ranks-per-node", s.ranks_per_node,
-                 "with --sizes: as for records that take two hops between nodes of so many ranks")
+                 "ranks of this machine play nodes of so many, which exchange over a network; with "
+                 "--sizes: windows as for two hops between such nodes")
       ->check(CLI::Range(1, 65536));
+  app.add_option("--carrier", s.carrier, "between nodes: verbs or libfabric [verbs]")
+      ->type_name("NAME")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, carrier>{
+          {"verbs", carrier::verbs}, {"libfabric", carrier::libfabric}}));
+  app.add_option("--hops", s.hops, "between nodes: automatic, one or two [automatic]")
+      ->type_name("NAME")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, hops>{
+          {"automatic", hops::automatic}, {"one", hops::one}, {"two", hops::two}}));
   app.set_version_flag("--version", "ferry-bench " FERRY_VERSION);
 }
 
@@ -133,10 +142,12 @@ std::variant<settings, int> parse(int argc, char** argv) {
     std::cerr << "ferry-bench: --layers says which layers of a file are taken: give --choices\n";
     return misused;
   }
-  if (s.ranks_per_node && !s.sizes) {
-    std::cerr << "ferry-bench: --ranks-per-node says how large windows are: give --sizes\n";
-    return misused;
-  }
+  for (char const* const of_nodes : {"--carrier", "--hops"})
+    if (app.count(of_nodes) && (s.sizes || !s.ranks_per_node)) {
+      std::cerr << "ferry-bench: " << of_nodes
+                << " says how nodes exchange: give --ranks-per-node, without --sizes\n";
+      return misused;
+    }
   if (s.choices_file) s.routings = {routing_kind::file};
   return s;
 }

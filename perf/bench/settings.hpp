@@ -43,7 +43,9 @@ struct settings {
   std::uint64_t seed = 1;    ///< of the routing
   std::optional<std::string> json_file;
   bool sizes = false;      ///< print the windows' bytes and end
-  int ranks_per_node = 0;  ///< --sizes: windows of two hops between nodes of so many; 0: one hop
+  int ranks_per_node = 0;  ///< ranks play nodes of so many; 0: one node. --sizes: as for two hops
+  ferry::carrier carrier = carrier::verbs;  ///< between nodes
+  ferry::hops hops = hops::automatic;
   std::chrono::milliseconds timeout{60000};
 };
 

@@ -274,6 +274,19 @@ class CommandLine(unittest.TestCase):
             for key in RATIOS:
                 self.assertGreater(case[key], 0)
 
+    def test_crosses_between_nodes(self):
+        base = SMALL + ["--op", "step", "--tokens", "5", "--ranks", "4", "--ranks-per-node", "2", "--carrier", "libfabric"]
+        status, _, err = self.run_alone(base)
+        if "libfabric" in err and "cannot be mapped" in err:
+            skip("there is no libfabric here: " + err.strip())
+        self.assertEqual(status, 0, err)
+        for hops in ("one", "two"):
+            for reduction in ("per_rank", "per_choice"):
+                for case in self.measured(base + ["--hops", hops, "--reduction", reduction]):
+                    self.assertEqual((case["ranks_per_node"], case["carrier"], case["hops"]), (2, "libfabric", hops))
+        self.refused(SMALL + ["--carrier", "libfabric"], "--carrier", "--ranks-per-node")
+        self.refused(SMALL + ["--ranks-per-node", "2", "--hops", "three"], "--hops", "three")
+
     def test_refuses_threads_under_mpirun(self):
         self.refused(SMALL + ["--ranks", "2"], "--ranks 2 under mpirun", before=self.under_mpirun(2))
 
