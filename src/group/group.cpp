@@ -151,8 +151,9 @@ result<std::shared_ptr<group::membership>> group::membership::without(
   auto const end = after(options.timeout);
   mark_broken(fail(error_code::unreachable, "it was made anew"));
   std::lock_guard const one_at_a_time(collectives);
+  std::vector<int> lost = ranks_lost;
   for (;;) {
-    auto made = ranks->without(ranks_lost, std::max(until(end), std::chrono::milliseconds{1}));
+    auto made = ranks->without(lost, std::max(until(end), std::chrono::milliseconds{1}));
     if (!made) {
       if (made.error().code == error_code::timeout)
         for (int const r : ranks->missing()) mark_broken(made.error(), r);
@@ -162,7 +163,11 @@ result<std::shared_ptr<group::membership>> group::membership::without(
     auto const known = next->introduce(std::max(until(end), std::chrono::milliseconds{100}));
     if (known) return next;
     // One more has ended, or left out another: all who are left agree once more.
-    if (known.error().code == error_code::unreachable && !passed(end)) continue;
+    // Whoever came to the first agreement was not lost.
+    if (known.error().code == error_code::unreachable && !passed(end)) {
+      lost.clear();
+      continue;
+    }
     for (int const m : next->ranks->missing())
       for (int r = 0; r < ranks->size(); ++r)
         if (ranks->joined_as(r) == next->ranks->joined_as(m)) mark_broken(known.error(), r);

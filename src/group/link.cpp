@@ -40,6 +40,12 @@ std::string text_of(int errno_value) {
 
 link::link(descriptor socket, std::size_t limit) : socket_(std::move(socket)), limit_(limit) {}
 
+void link::trust() {
+  std::lock_guard const lock(guard_);
+  local_ = ends_here(socket());  // now, because nobody can say it after a reset
+  limit_ = max_frame_bytes;
+}
+
 void link::end(presence how, std::string why, bool for_certain) {
   if (peer_ != presence::here) return;
   why_ = std::move(why);
@@ -97,12 +103,12 @@ void link::read() {
       unread_.insert(unread_.end(), piece.data(), piece.data() + got);
       parse();
     } else if (got == 0) {
-      end(presence::gone, "its connection ended without a goodbye", true);
+      end(presence::gone, "its connection ended without a goodbye", local_ || !reset_);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       return;
     } else if (errno != EINTR) {
       // A process that ends with bytes unread resets its connections.
-      end(presence::gone, "its connection broke: " + text_of(errno), errno == ECONNRESET);
+      end(presence::gone, "its connection broke: " + text_of(errno), errno == ECONNRESET && local_);
     }
   }
 }
@@ -192,6 +198,7 @@ void link::write_locked() {
     } else if (errno != EINTR) {
       // What the peer said before it went may still wait to be read: reading finds the end.
       outgoing_.clear();
+      if (errno == ECONNRESET) reset_ = true;
       if (errno != EPIPE && errno != ECONNRESET)
         end(presence::gone, "its connection broke: " + text_of(errno), false);
       return;

@@ -62,11 +62,12 @@ class link {
   /// The peer sent what no rank sends.
   bool breached() const;
   /// The peer takes part in nothing any more, for certain: it left, or its kernel closed the
-  /// connection, as it does when a process ends. A network that broke proves nothing.
+  /// connection, as it does when a process ends. A network that broke proves nothing, nor does a
+  /// reset between machines: a kernel also resets a connection that it has given up.
   bool has_ended() const;
   void distrust(std::string why);
 
-  void trust() { limit_ = max_frame_bytes; }
+  void trust();
   void read();
   /// The next whole frame, but goodbyes. A stranger's second frame is looked at when it is asked
   /// for, so that trust can come between the two.
@@ -110,6 +111,8 @@ class link {
   bool closed_ = false;
   bool breached_ = false;
   bool ended_ = false;
+  bool local_ = false;  ///< both ends are on this machine
+  bool reset_ = false;
 };
 
 /// Waits until something moves on the links or at the listener (-1: none), and moves it.

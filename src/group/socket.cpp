@@ -227,6 +227,24 @@ result<descriptor> accept_one(int listener, socket_address& from) {
   return descriptor{};  // somebody came and went
 }
 
+bool ends_here(int socket) {
+  socket_address mine, theirs;
+  mine.length = theirs.length = sizeof mine.storage;
+  if (::getsockname(socket, mine.at(), &mine.length) != 0 ||
+      ::getpeername(socket, theirs.at(), &theirs.length) != 0 ||
+      mine.storage.ss_family != theirs.storage.ss_family)
+    return false;
+  auto const same = [&]<class A>(A const& a, A const& b, auto member) {
+    return std::memcmp(&(a.*member), &(b.*member), sizeof(a.*member)) == 0;
+  };
+  if (mine.storage.ss_family == AF_INET)
+    return same(reinterpret_cast<sockaddr_in const&>(mine.storage),
+                reinterpret_cast<sockaddr_in const&>(theirs.storage), &sockaddr_in::sin_addr);
+  return mine.storage.ss_family == AF_INET6 &&
+         same(reinterpret_cast<sockaddr_in6 const&>(mine.storage),
+              reinterpret_cast<sockaddr_in6 const&>(theirs.storage), &sockaddr_in6::sin6_addr);
+}
+
 bool is_silent(int socket) {
   tcp_info about{};
   socklen_t length = sizeof about;

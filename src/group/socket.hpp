@@ -67,6 +67,9 @@ result<descriptor> connect_to(socket_address const& to, deadline end);
 /// Errors  io this process has no descriptors or memory left
 result<descriptor> accept_one(int listener, socket_address& from);
 
+/// Whether both ends of a connection are on this machine, as far as their addresses say.
+bool ends_here(int socket);
+
 /// Whether what was sent has been sent again for longer than keep-alive would wait, and nothing at
 /// all came back: data under way keeps keep-alive from asking. (TCP_USER_TIMEOUT would also end the
 /// connection to a rank that lives, but is too busy to read.)

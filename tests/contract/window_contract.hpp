@@ -101,7 +101,7 @@ TEST_P(window_contract, is_not_kept_where_a_piece_comes_after_its_word) {
 }
 
 TEST_P(window_contract, names_the_rank_that_says_nothing) {
-  auto const seen = probe(window_fault::none, 3, 100, std::chrono::milliseconds(1000), 1);
+  auto const seen = probe(window_fault::none, 3, 100, std::chrono::milliseconds(5000), 1);
   for (std::size_t r : {0u, 2u}) {
     EXPECT_NE(seen[r].status.failed, 0u);
     EXPECT_EQ(seen[r].status.record.code, error_code::timeout);

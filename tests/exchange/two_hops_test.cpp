@@ -179,7 +179,7 @@ TEST(two_hops, name_the_rank_that_a_relay_waits_for) {
         exchange_options o{.num_experts = 6, .topk = 2, .hidden = 64, .max_tokens = 8};
         o.hops = hops::two;
         o.via = reach::network;
-        o.timeout = std::chrono::seconds(1);
+        o.timeout = std::chrono::seconds(5);
         exchange ep = make_exchange(g, o).value();
         if (g.rank() == 2) {
           while (failed < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -84,12 +84,12 @@ TEST(rendezvous, finds_rank_0_behind_a_silent_address) {
   candidates = {local_address(silent.number()).value(),
                 local_address(at_0.listener.number()).value()};
   std::jthread const host([&] {
-    auto const met = meet(std::move(at_0), 60s);
+    auto const met = meet(std::move(at_0), 30s);
     EXPECT_TRUE(met) << met.error().message;
   });
   rendezvous at_1{.where = {"a name of two addresses", 1}, .rank = 1, .size = 2};
   at_1.find = find_candidates;
-  auto const met = meet(std::move(at_1), 4s);
+  auto const met = meet(std::move(at_1), 10s);
   EXPECT_TRUE(met) << met.error().message;
 }
 

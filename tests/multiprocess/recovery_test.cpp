@@ -196,7 +196,7 @@ TEST(recovery, from_a_rank_that_stops_while_the_group_is_made_anew) {
                                 {3, moment::before_without, 4, SIGSTOP}};
   shared_board b;
   rank_processes all(4, [&](int rank, std::string const& address) {
-    group const g = join(tcp(address, rank, 4), {.timeout = 2s}).value();
+    group const g = join(tcp(address, rank, 4), {.timeout = 5s}).value();
     recovering_rank r(g, 4, patience, raise_at(fates, rank));
     r.prepare().value();
     expect_to_hear(r, error_code::unreachable, {1});
@@ -268,7 +268,7 @@ TEST(recovery, from_a_rank_that_stops_and_comes_back) {
   rank_processes all(ranks, [&](int rank, std::string const& address) {
     {
       group const g = join(tcp(address, rank, ranks), {.timeout = patience}).value();
-      recovering_rank r(g, ranks, 1500ms, raise_at(fates, rank));
+      recovering_rank r(g, ranks, 5s, raise_at(fates, rank));
       r.prepare().value();
       if (rank == 1) {
         result<void> done;

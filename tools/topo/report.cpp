@@ -130,7 +130,8 @@ std::string json_of(topology const& t) {
                   {"between_nodes", has_rails(t) ? "network" : "none"},
                   {"carrier", has_rails(t) ? carrier_of(t) : ""}};
   all["not_here"] = t.absent;
-  return all.dump(2) + "\n";
+  // Names of files need not be UTF-8.
+  return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace ferry::topo_tool

@@ -37,7 +37,7 @@ class bootstrap {
   virtual result<std::vector<bytes>> all_gather(std::span<std::byte const> mine,
                                                 std::chrono::milliseconds timeout) = 0;
 
-  /// What is known of `peer` now. Never blocks; costs at most one system call.
+  /// What is known of `peer` now. Never blocks; costs a few system calls at most.
   virtual presence look(int peer) = 0;
 
   /// True when the ranks are threads of this process and reach each other by plain pointers.

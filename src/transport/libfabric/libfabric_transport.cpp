@@ -49,13 +49,15 @@ class libfabric_transport final : public transport {
   result<void> set_up(std::vector<int> chosen) {
     if (chosen.empty())
       for (std::size_t r = 0; r < peers_.size(); ++r) chosen.push_back(static_cast<int>(r));
-    FERRY_TRY(endpoint_, fabric_endpoint::open(
-                             options_, chosen.size() * options_.queue_entries + num_receives + 1));
+    FERRY_TRY(endpoint_,
+              fabric_endpoint::open(options_,
+                                    chosen.size() * (options_.queue_entries + 1) + num_receives));
     options_.put_bytes = std::min(options_.put_bytes, endpoint_->most_put_bytes());
     std::size_t const per_peer = options_.queue_entries * options_.put_bytes;
     std::size_t const receives = num_receives * receive_bytes;
     std::size_t const of_peers = per_peer * chosen.size();
-    FERRY_TRY(staging_, buffer::allocate(of_peers + options_.put_bytes + receives));
+    std::size_t const fetches = chosen.size() * options_.put_bytes;
+    FERRY_TRY(staging_, buffer::allocate(of_peers + fetches + receives));
     FERRY_TRY(local_memory const all,
               endpoint_->register_local({staging_.data(), staging_.size()}));
     auto const part = [&](std::size_t at, std::size_t bytes) {
@@ -64,9 +66,10 @@ class libfabric_transport final : public transport {
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       FERRY_CHECK(check_rank(chosen[i]));
       peer(chosen[i]).make(chosen[i], rank_, *endpoint_, options_, part(i * per_peer, per_peer));
+      auto& own = fetches_.at(static_cast<std::size_t>(chosen[i])) = std::make_unique<one_fetch>();
+      own->into = part(of_peers + i * options_.put_bytes, options_.put_bytes);
     }
-    fetched_ = part(of_peers, options_.put_bytes);
-    received_ = part(of_peers + options_.put_bytes, receives);
+    received_ = part(of_peers + fetches, receives);
     for (std::size_t i = 0; i < num_receives; ++i) {
       receives_[i].what = fabric_operation::kind::receive;
       if (ssize_t const e = receive(receives_[i]))
@@ -158,13 +161,14 @@ class libfabric_transport final : public transport {
       std::lock_guard lock(mutex_);
       return p.posted();
     }();
-    return wait_until(p, rank, timeout, "operations to rank {} were not complete after {} ms",
+    return wait_until(p, rank, clock::now() + timeout, timeout,
+                      "operations to rank {} were not complete after {} ms",
                       [&] { return p.done() >= all; });
   }
 
   result<void> fetch(remote_region from, std::byte* to,
                      std::chrono::milliseconds timeout) override {
-    std::lock_guard const one_at_a_time(fetching_);
+    auto const end = clock::now() + timeout;
     FERRY_CHECK(check_rank(from.rank));
     if (from.bytes > options_.put_bytes)
       return fail(error_code::invalid_argument, "a fetch of {} bytes; at most {}", from.bytes,
@@ -174,20 +178,26 @@ class libfabric_transport final : public transport {
       std::lock_guard lock(mutex_);
       FERRY_CHECK(check_region(p, from));
     }
+    one_fetch& own = *fetches_[static_cast<std::size_t>(from.rank)];
+    fabric_operation& fetch = own.operation;
+    std::unique_lock const one_at_a_time(own.one_at_a_time, end);
+    if (!one_at_a_time)
+      return fail(error_code::timeout, "a fetch from rank {} waited {} ms for another", from.rank,
+                  timeout.count());
     // One that was given up may still come in.
-    FERRY_CHECK(wait_until(p, from.rank, timeout,
-                           "the last fetch, before one from rank {}, took {} ms",
-                           [&] { return !fetch_.held; }));
+    FERRY_CHECK(wait_until(p, from.rank, end, timeout,
+                           "the last fetch from rank {} was still under way after {} ms",
+                           [&] { return !fetch.held; }));
     bool posted = false;
-    FERRY_CHECK(wait_until(p, from.rank, timeout, "a fetch from rank {} took {} ms", [&] {
-      if (posted) return fetch_.complete;
-      fetch_.what = fabric_operation::kind::fetch;
-      fetch_.complete = false;
-      fetch_.held = posted =
-          p.fetch(from.offset, fetched_.bytes.data(), from.bytes, fetched_, fetch_);
+    FERRY_CHECK(wait_until(p, from.rank, end, timeout, "a fetch from rank {} took {} ms", [&] {
+      if (posted) return fetch.complete;
+      fetch.what = fabric_operation::kind::fetch;
+      fetch.complete = false;
+      fetch.held = posted =
+          p.fetch(from.offset, own.into.bytes.data(), from.bytes, own.into, fetch);
       return false;
     }));
-    std::memcpy(to, fetched_.bytes.data(), from.bytes);
+    std::memcpy(to, own.into.bytes.data(), from.bytes);
     return {};
   }
 
@@ -287,9 +297,9 @@ class libfabric_transport final : public transport {
   }
 
   template <class Condition>
-  result<void> wait_until(fabric_peer& p, int rank, std::chrono::milliseconds timeout,
-                          char const* text, Condition const& fulfilled) {
-    auto const end = clock::now() + timeout;
+  result<void> wait_until(fabric_peer& p, int rank, clock::time_point end,
+                          std::chrono::milliseconds timeout, char const* text,
+                          Condition const& fulfilled) {
     for (int turn = 0;; ++turn) {
       {
         std::lock_guard lock(mutex_);
@@ -351,12 +361,18 @@ class libfabric_transport final : public transport {
   buffer staging_;  // outlives the endpoint, which reads it
   std::unique_ptr<fabric_endpoint> endpoint_;
   std::vector<fabric_peer> peers_;
-  local_memory fetched_{}, received_{};
-  fabric_operation fetch_{};  ///< held: under way
+  // Of each rank: one that stopped holds up no fetch from another.
+  struct one_fetch {
+    local_memory into{};
+    fabric_operation operation{};    ///< held: under way
+    std::timed_mutex one_at_a_time;  ///< before mutex_
+  };
+  std::vector<std::unique_ptr<one_fetch>> fetches_ =
+      std::vector<std::unique_ptr<one_fetch>>(peers_.size());
+  local_memory received_{};
   fabric_operation receives_[num_receives]{};
   std::span<std::byte> window_;
   std::optional<error> failure_;  ///< of no peer in particular
-  std::mutex fetching_;           ///< before mutex_
   std::mutex mutex_;  ///< of all above, and of every call to the endpoint but wait, wake
   std::atomic<int> failed_rank_{-1};
   std::atomic<bool> stop_{false};

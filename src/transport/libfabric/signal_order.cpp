@@ -12,6 +12,8 @@ std::vector<signal_message> signal_order::take(signal_message const& came) {
     next_ = 0;
     early_.clear();
   }
+  // Nobody is so far ahead: no queue is so long. Old ones are far ahead, too, once around.
+  if (came.number - next_ > most_ahead) return {};
   early_.emplace(came.number, came);
   std::vector<signal_message> due;
   for (auto it = early_.begin(); it != early_.end() && it->first <= next_; it = early_.erase(it)) {

@@ -27,6 +27,7 @@ class signal_order {
   std::vector<signal_message> take(signal_message const& came);
 
  private:
+  static constexpr std::uint64_t most_ahead = 32768;  ///< the longest queue that options allow
   std::uint64_t stream_ = 0, next_ = 0;
   std::map<std::uint64_t, signal_message> early_;
 };
