@@ -226,6 +226,12 @@ std::variant<options, int> parse(int argc, char** argv) {
   if (home->count() == 0) o.combine_wire = wire_of_dtype;
   o.timeout = std::chrono::milliseconds(timeout_ms);
   if (o.trace_file || o.timeline_file) o.steps.traced_spans = traced_spans;
+  if (app.count("--rebalance") && o.ranks_per_node) {
+    std::cerr
+        << "ferry-decode: --rebalance with --ranks-per-node: experts move between ranks of one "
+           "node only\n";
+    return misused;
+  }
   if (!o.show_tokens && !o.prompts_file && o.prompts.empty() && o.token_ids.empty()) {
     std::cerr << "ferry-decode: no prompt: give --prompt, --prompts or --token-ids\n";
     return misused;

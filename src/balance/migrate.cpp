@@ -92,11 +92,13 @@ result<void> migration::state::make_windows() {
   }
   in_window = move_window(ranks.size(), store.spare_slots(), store.expert_bytes());
   FERRY_TRY(windows, ranks.share_window(in_window.bytes()));
-  for (int r = 0; r < ranks.size(); ++r)
+  result<void> mapped;
+  for (int r = 0; r < ranks.size() && mapped; ++r)
     if (!window_of(r))
-      return fail(error_code::unsupported,
-                  "rank {} cannot be mapped ({}), and experts move through mapped windows alone", r,
-                  windows.why[static_cast<std::size_t>(r)]);
+      mapped = fail(error_code::unsupported,
+                    "rank {} cannot be mapped ({}), and experts move through mapped windows alone",
+                    r, windows.why[static_cast<std::size_t>(r)]);
+  FERRY_CHECK(ranks.agree(mapped));
   // No more is ever sent in one step, however many bytes may be.
   std::size_t const most =
       static_cast<std::size_t>(store.spare_slots()) * ((store.expert_bytes() + 7) / 8 * 8);

@@ -56,15 +56,16 @@ result<void> choose_hops(exchange_core& core) {
   if (wanted == hops::two && on_device)
     return fail(error_code::unsupported, "hops is two on {}; only CPU ranks take two hops so far",
                 core.where.name());
-  // A relay passes on the bytes that it got.
-  bool const mixed = core.shape.mixed != mixed_rows::none;
-  if (wanted == hops::two && mixed)
-    return fail(
-        error_code::unsupported,
-        "hops is two, and ranks take fp8 rows of both flavours; a relay cannot change codes");
   o.hops = hops::one;
-  if (wanted == hops::one || on_device || mixed) return {};
+  if (wanted == hops::one || on_device) return {};
   FERRY_TRY(node_map const nodes, find_nodes(core.ranks));
+  // A relay passes on the bytes that it got.
+  if (core.shape.mixed != mixed_rows::none) {
+    if (wanted != hops::two || nodes.size() < 2) return {};
+    return fail(error_code::unsupported,
+                "hops is two, and ranks take fp8 rows of both flavours, but a relay cannot change "
+                "codes");
+  }
   if (!take_two_hops(wanted, core.shape, nodes, on_device)) return {};
   o.hops = hops::two;
   core.paths = std::make_unique<node_paths>(nodes, core.shape.rank);

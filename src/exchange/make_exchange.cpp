@@ -74,7 +74,8 @@ result<void> compare_options(group const& ranks, exchange_options const& o) {
 result<void> learn_what_ranks_are(exchange_core& core) {
   FERRY_TRY(auto const all, announce(core.ranks, {core.where.kind(), core.where.lanes(),
                                                   flavour_of(core.where, core.options.fp8)}));
-  FERRY_CHECK(check_announced(all, core.options, core.ranks.rank()));
+  // Options are not compared yet: what one rank refuses, another may not.
+  FERRY_CHECK(core.ranks.agree(check_announced(all, core.options, core.ranks.rank())));
   for (announced const& rank : all)
     core.receives_fnuz.push_back(static_cast<std::byte>(rank.fp8 == fp8_code::fnuz));
   take_flavours(core.shape, core.receives_fnuz);
@@ -276,7 +277,10 @@ result<void> exchange::write_tables(std::span<expert_table const> tables) {
     if (s.at != ferry::microbatch::state::stage::idle)
       return fail(error_code::invalid_state,
                   "tables are written between steps, but one is open on slot {}", s.slot);
-    if (s.last_queue) FERRY_CHECK(s.last_queue->wait(2 * state_->core.timeout()));
+    if (!s.last_queue) continue;
+    auto const done = s.last_queue->wait(2 * state_->core.timeout());
+    // A stream of the CPU that failed has ended: its kernels look at no table any more.
+    if (!done && (state_->core.on_device || state_->core.ranks.usable())) return done;
   }
   result<void> const written = state_->core.placed.write(tables);
   // What a device did not take may be written by halves: no step may follow.

@@ -114,6 +114,8 @@ result<std::size_t> window_bytes(exchange_options const& options, int num_ranks,
     return fail(error_code::invalid_argument, "ranks_per_node is {}; it must be 0 or more",
                 ranks_per_node);
   bool const on_device = kind != device_kind::cpu;
+  if (on_device && options.hops == hops::two)
+    return fail(error_code::unsupported, "hops is two; only CPU ranks take two hops so far");
   exchange_shape const shape = shape_of(options, 0, num_ranks, on_device);
   node_map const nodes = node_map::of_equal(num_ranks, ranks_per_node);
   bool const two = take_two_hops(options.hops, shape, nodes, on_device);

@@ -21,7 +21,10 @@ outbox::~outbox() {
 
 bool outbox::flush_all() {
   for (int rank = 0; rank < num_ranks_ && !error_; ++rank)
-    if (result<void> r = net_->flush(rank, timeout_); !r) error_ = std::move(r).error();
+    if (result<void> r = net_->flush(rank, timeout_); !r) {
+      error_ = std::move(r).error();
+      stuck_ = rank;
+    }
   return !error_;
 }
 
@@ -37,6 +40,7 @@ void outbox::post_until_accepted(int rank, Post const& operation) {
     } else if (result<void> r = net_->progress(); !r) {
       error_ = std::move(r).error();
     } else if (std::chrono::steady_clock::now() > deadline) {
+      stuck_ = rank;
       error_ = fail(error_code::timeout, "rank {}'s send queue stayed full for {} ms", rank,
                     timeout_.count());
     } else {
@@ -115,7 +119,8 @@ result<void> outbox::fetch(int rank, std::size_t offset, std::span<std::byte> to
 
 int outbox::failed_rank() {
   std::lock_guard lock(mutex_);
-  return net_ ? net_->failed_rank() : -1;
+  int const of_net = net_ ? net_->failed_rank() : -1;
+  return of_net >= 0 ? of_net : stuck_;
 }
 
 }  // namespace ferry

@@ -71,6 +71,8 @@ class CommandLine(unittest.TestCase):
         self.refused(["--model", DEMO, "--prompt", "x", "--temperature", "nan"], 2, "nan")
         self.refused(["--model", DEMO, "--prompt", "x", "--timeout-ms", "0"], 2, "0")
         self.refused(["--model", DEMO, "--prompt", "x", "--seed", "-1"], 2, "-1")
+        self.refused(["--model", DEMO, "--prompt", "x", "--rebalance", "every=4", "--ranks-per-node", "1"], 2,
+                     "--rebalance", "--ranks-per-node")
         self.refused(["--model", DEMO, "--prompt", "x", "--seed", "1" + 20 * "0"], 2, "0000")
         self.refused(["--model", DEMO, "--prompt", "x", "--unknown"], 2, "--unknown")
 

@@ -24,6 +24,7 @@ struct crossing {
   ferry::wire wire, home;
   dtype rows;
   int rails = 1;
+  ferry::hops hops = ferry::hops::one;
 };
 void PrintTo(crossing const& c, std::ostream* out) {
   *out << c.name;
@@ -46,6 +47,8 @@ world world_of(crossing const& c) {
   o.carrier = carrier::libfabric;
   o.fabric = loopback_fabric();
   o.rails = c.rails;
+  o.hops = c.hops;
+  if (c.hops == hops::two) w.ranks_per_node = c.ranks_per_node;
   w.fnuz.assign(num_ranks, false);
   for (int i = 0; i < 8; ++i) w.steps.push_back(random_step(w, from));
   return w;
@@ -95,7 +98,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(crossing{"two_nodes_of_two_f32", 2, wire::f32, wire::f32, dtype::f32},
                       crossing{"two_nodes_of_two_fp8", 2, wire::fp8_e4m3, wire::bf16, dtype::bf16},
                       crossing{"four_nodes_of_one_bf16_on_rails", 1, wire::bf16, wire::bf16,
-                               dtype::bf16, 2}),
+                               dtype::bf16, 2},
+                      crossing{"two_nodes_of_two_bf16_by_two_hops", 2, wire::bf16, wire::bf16,
+                               dtype::bf16, 1, hops::two},
+                      crossing{"two_nodes_of_two_fp8_by_two_hops_on_rails", 2, wire::fp8_e4m3,
+                               wire::f32, dtype::f32, 2, hops::two}),
     [](auto const& c) { return std::string(c.param.name); });
 
 // Also those who wait for it only through others name it.

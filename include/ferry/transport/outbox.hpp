@@ -45,7 +45,7 @@ class outbox {
   /// Reads from a peer's window, as transport::fetch; after an error too.
   result<void> fetch(int rank, std::size_t offset, std::span<std::byte> to,
                      std::chrono::milliseconds timeout);
-  /// The peer that the first failed operation went to, or -1.
+  /// The peer that the first failed operation went to, or that took nothing any more, or -1.
   int failed_rank();
 
  private:
@@ -63,6 +63,7 @@ class outbox {
   std::mutex mutex_;
   std::size_t used_ = 0;
   std::optional<error> error_;
+  int stuck_ = -1;  ///< the peer for which room was waited for in vain
 };
 
 }  // namespace ferry
