@@ -39,6 +39,7 @@ world random_nodes(std::uint64_t seed, hops how, bool per_choice = false) {
               .longest_delay = std::chrono::microseconds(100),
               .try_again = pick(from, 0, 200)};
   for (int r = 0; r < w.ranks; ++r) w.fnuz.push_back(one_in(from, 2));
+  w.read_the_same();
   for (int i = 0; i < 5; ++i) w.steps.push_back(random_step(w, from));
   w.ranks_per_node = per_node;
   return w;

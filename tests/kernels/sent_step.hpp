@@ -52,6 +52,7 @@ inline world some_nodes(std::uint64_t seed, wire sent) {
   o.blocks = pick(from, 1, 5);
   o.num_microbatches = 1;
   for (int r = 0; r < w.ranks; ++r) w.fnuz.push_back(one_in(from, 2));
+  w.read_the_same();
   w.steps.push_back(random_step(w, from));
   return w;
 }
