@@ -94,7 +94,7 @@ TEST_P(proxy_delivery_test, shows_words_after_rows_from_teams_of_any_width) {
   waiter waits({}, asleep, &status, {});
   std::byte scratch[64];
   std::atomic<int> wrong{0};
-  std::uint64_t const steps = is_sanitized ? 6 : 25;
+  constexpr std::uint64_t steps = 25;
   for (std::size_t const row_bytes : {8u, 256u, 700u}) {
     proxied_ranks ranks(GetParam().make);
     send_through const kernel{&ranks, steps, row_bytes, &wrong};
@@ -103,6 +103,8 @@ TEST_P(proxy_delivery_test, shows_words_after_rows_from_teams_of_any_width) {
     EXPECT_EQ(wrong, 0) << row_bytes << " bytes";
     EXPECT_FALSE(ranks.through->first_error());
   }
+  // Fibers switch stacks in a way that sanitizers do not follow.
+  if (is_sanitized) return;
   proxied_ranks narrow(GetParam().make), wide(GetParam().make);
   send_through const by_32{&narrow, steps, 300, &wrong}, by_64{&wide, steps, 300, &wrong};
   ASSERT_TRUE(run_on_teams<32>({}, 5, {}, [&](auto const& t) { by_32(t, narrow.net); }));

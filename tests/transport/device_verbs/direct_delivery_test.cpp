@@ -121,7 +121,7 @@ void send_by_lanes(nic_vendor vendor) {
   four_ranks<Format> ranks(
       vendor, {.seed = 11, .reorder = 1000, .delay = 100, .longest_delay = 500us, .late = 50});
   int wrong = 0;
-  send_steps<Format> const kernel{&ranks, Lanes == 1 ? 40 : is_sanitized ? 2 : 6, &wrong};
+  send_steps<Format> const kernel{&ranks, Lanes == 1 ? 40 : 6, &wrong};
   std::uint32_t asleep[1] = {};
   status_record status{};
   waiter waits({}, asleep, &status, {});
@@ -143,6 +143,8 @@ void send_by_lanes(nic_vendor vendor) {
 TEST_P(direct_delivery, shows_words_after_rows_to_every_peer_from_teams_of_any_width) {
   device_verbs::with_format(GetParam(), [&]<class Format>(Format) {
     send_by_lanes<1, Format>(GetParam());
+    // Fibers switch stacks in a way that sanitizers do not follow.
+    if (is_sanitized) return;
     send_by_lanes<32, Format>(GetParam());
     send_by_lanes<64, Format>(GetParam());
   });
