@@ -257,7 +257,8 @@ result<exchange> make_exchange(group const& ranks, device const& where,
 /// Bytes of the window that `make_exchange` would make on each of `num_ranks` ranks, on this kind
 /// of device, with nodes of `ranks_per_node` ranks in order (the last may have fewer; 0: one node),
 /// which count where records take two hops. Allocates nothing.
-/// Errors   invalid_argument as make_exchange, ranks_per_node below 0; unsupported two hops on devices
+/// Errors   invalid_argument as make_exchange, ranks_per_node below 0; unsupported two hops on
+/// devices
 result<std::size_t> window_bytes(exchange_options const& options, int num_ranks,
                                  device_kind kind = device_kind::cpu, int ranks_per_node = 0);
 

@@ -252,7 +252,8 @@ struct world {
   bool is_fnuz(int rank) const {
     return static_cast<std::size_t>(rank) < fnuz.size() && fnuz[static_cast<std::size_t>(rank)];
   }
-  /// Makes all ranks read what rank 0 reads, where rows of two flavours would be codes of two kinds.
+  /// Makes all ranks read what rank 0 reads, where rows of two flavours would be codes of two
+  /// kinds.
   void read_the_same() {
     if (options.wire == wire::fp8_e4m3 || options.combine_wire == wire::fp8_e4m3)
       fnuz.assign(fnuz.size(), !fnuz.empty() && fnuz[0]);
